@@ -22,8 +22,8 @@ use onnx_conformance_reference::proto::{ModelProto, decode};
 use onnx_conformance_report::json_format::versioned_json;
 use onnx_conformance_report::model_reports::{markdown_report, opsets_text, page, sarif, table, text};
 use onnx_conformance_report::models::{
-    CheckQuestions, InputPlan, ModelReport, OpsetHistogram, RuntimeProbe, Saving, Status, TrialInputs, examine,
-    is_stdin, model_files, opset_histogram,
+    CheckQuestions, InputPlan, ModelReport, OpsetHistogram, RuntimeProbe, Saving, Status, TrialInputs, bound_at_zero,
+    examine, is_stdin, model_files, opset_histogram,
 };
 use onnx_conformance_subject::{Stop, StopReason};
 use rayon::prelude::*;
@@ -251,7 +251,7 @@ fn started(
         }
         let of_version = all.get(&declaration.name, &declaration.version)?;
         let measurement = if of_version.is_some() { of_version } else { all.newest(&declaration.name)? };
-        Ok(RuntimeProbe { host: Arc::from(host), measurement, inputs: Arc::clone(inputs) })
+        Ok(RuntimeProbe { host: Arc::from(host), measurement, inputs: Arc::clone(inputs), bound: bound_at_zero })
     };
     names.iter().map(start).collect()
 }

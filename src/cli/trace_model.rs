@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use clap::Args;
+use onnx_conformance_cases::case::Named;
 use onnx_conformance_check::Limits;
 use onnx_conformance_check::convert::Target;
 use onnx_conformance_check::infer::{BodyId, infer_facts};
@@ -18,9 +19,10 @@ use onnx_conformance_harness::whole_folder::write_whole_folder;
 use onnx_conformance_reference::proto::{GraphProto, ModelProto, OperatorSetIdProto, decode};
 use onnx_conformance_reference::spec::canonical_domain;
 use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_reference::value::Value;
 use onnx_conformance_report::models::{
     InputPlan, OtherOpsets, Reference, RunFailure, Trace, TraceError, TraceOutcome, TraceQuestion, TraceReport,
-    TrialInputs, generated_trial, model_name, trace_model,
+    TrialInputs, generated_trial, is_degenerate, model_name, resized_ways, trace_model,
 };
 use onnx_conformance_subject::{Ask, Builtin, Ended, Host, Phase, Request, Response, Stop, StopReason};
 
@@ -34,8 +36,12 @@ use crate::cli::runtime_name::runtime_parser;
 use crate::cli::target::{opset_label, opset_of};
 use crate::cli::usage::{NotAModel, Usage};
 
-/// Number of draws of generated inputs, of which one has special values: outputs may agree by chance.
+/// Number of draws of generated inputs: outputs may agree by chance. One has special values, and the later ones have other sizes if
+/// the model runs with them.
 const DRAWS: usize = 3;
+
+/// Maximum number of ways to generate inputs that are tried although the outputs are only NaN or empty.
+const MAX_DEGENERATE: usize = 24;
 
 /// Options for a model file.
 #[derive(Debug, Args)]
@@ -93,7 +99,7 @@ pub(crate) fn first_inputs(
 ) -> anyhow::Result<TrialInputs> {
     let decoded = decoded(path, model)?;
     let source = InputSource::new(path, model, graph(path, &decoded)?, options, allowance)?;
-    source.trial(0)?.with_context(|| format!("{}: there are no inputs", model_name(path)))
+    source.trial(0, source.way)?.with_context(|| format!("{}: there are no inputs", model_name(path)))
 }
 
 /// Finds the first nodes of a model that a runtime computes differently, and prints them.
@@ -127,10 +133,8 @@ fn search_model(path: &Path, options: &SearchOptions, allowance: Allowance) -> a
     };
     let types = if options.has_reference() { inferred_types(&bytes, &allowance) } else { BTreeMap::new() };
     let source = InputSource::new(path, &bytes, graph, options, &allowance)?;
-    let mut trial = source.trial(0)?.with_context(|| format!("{}: there are no inputs", model_name(path)))?;
-    for number in 1.. {
-        let (name, inputs) = &trial;
-        let question = TraceQuestion {
+    let trace = |inputs: &[Named]| {
+        trace_model(&TraceQuestion {
             model: &bytes,
             folder: Some(home(path)),
             inputs,
@@ -139,8 +143,16 @@ fn search_model(path: &Path, options: &SearchOptions, allowance: Allowance) -> a
             types: types.clone(),
             deadline: allowance.deadline(),
             bytes: allowance.memory(),
+        })
+    };
+    let mut same = None;
+    for number in 0.. {
+        let Some((name, traced)) = source.traced(number, &trace)? else {
+            let (name, trace) = same.with_context(|| format!("{}: there are no inputs", model_name(path)))?;
+            let inputs = if number > 1 { format!("{number} sets of inputs") } else { name };
+            return report(path, &inputs, &trace, options);
         };
-        let trace = trace_model(&question).map_err(|error| explained(path, name, error, &allowance, source.is_given()));
+        let traced = traced.map_err(|error| explained(path, &name, error, &allowance, source.is_given()));
         if let Some(StopReason::Failed(reason)) = stop.reason() {
             bail!("{reason}; the search cannot go on");
         }
@@ -148,13 +160,11 @@ fn search_model(path: &Path, options: &SearchOptions, allowance: Allowance) -> a
             print::note("stopped before the search ended");
             return Ok(exit::INTERRUPTED);
         }
-        let trace = trace?;
-        let next = if trace.is_same() { source.trial(number)? } else { None };
-        let Some(next) = next else {
-            let inputs = if number > 1 && trace.is_same() { format!("{number} sets of inputs") } else { name.clone() };
-            return report(path, &inputs, &trace, options);
-        };
-        trial = next;
+        let traced = traced?;
+        if !traced.is_same() {
+            return report(path, &name, &traced, options);
+        }
+        same = Some((name, traced));
     }
     Ok(exit::SUCCESS)
 }
@@ -266,8 +276,16 @@ fn explained(path: &Path, inputs: &str, error: TraceError, allowance: &Allowance
     }
 }
 
+/// Result of a search.
+type TraceResult = Result<Trace, TraceError>;
+
+/// Traces a model on inputs.
+type TraceInputs<'a> = &'a dyn Fn(&[Named]) -> TraceResult;
+
 /// Inputs of a model: from files, or generated.
 struct InputSource<'a> {
+    path: &'a Path,
+    model: &'a Bytes,
     plan: InputPlan<'a>,
     /// The way to generate inputs on which the built-in executor runs the model.
     way: usize,
@@ -277,40 +295,72 @@ struct InputSource<'a> {
 
 impl<'a> InputSource<'a> {
     fn new(
-        path: &Path,
-        model: &Bytes,
+        path: &'a Path,
+        model: &'a Bytes,
         graph: &'a GraphProto,
         options: &SearchOptions,
         allowance: &'a Allowance,
     ) -> anyhow::Result<InputSource<'a>> {
         let plan = InputPlan::new(graph);
         let given = options.inputs.as_deref().map(input_sets).transpose()?.unwrap_or_default();
-        let mut source = InputSource { plan, way: 0, given, allowance };
+        let mut source = InputSource { path, model, plan, way: 0, given, allowance };
+        let mut degenerate = None;
         // Other inputs do not help a model that does not load.
         let fits = |way: usize| {
-            let Ok(inputs) = source.plan.inputs(way, 0, &allowance.limits()) else { return Some(way) };
-            let request =
-                Request { id: "trace", model, folder: Some(home(path)), inputs: &inputs, outputs: &[], ask: Ask::RUN };
-            let builtin = Builtin::new(allowance.time_left()).with_memory(allowance.memory());
-            match builtin.run(&request).ended.into_values() {
+            let Ok(inputs) = source.plan.inputs(way, 0, &allowance.limits()) else {
+                return Some(degenerate.unwrap_or(way));
+            };
+            match source.run(&inputs) {
+                Ok(values) if is_degenerate(&values) => {
+                    let first = *degenerate.get_or_insert(way);
+                    (way >= MAX_DEGENERATE).then_some(first)
+                }
                 Ok(_) => Some(way),
                 Err(Ended::Answered(Response::Error { phase: Phase::Run, .. })) => None,
-                Err(_) => Some(0),
+                Err(_) => Some(degenerate.unwrap_or(0)),
             }
         };
         // If none fits, the first one gives the error.
         if source.given.is_empty() && source.plan.ways() > 1 {
-            source.way = (0..source.plan.ways()).find_map(fits).unwrap_or(0);
+            source.way = (0..source.plan.ways()).find_map(fits).or(degenerate).unwrap_or(0);
         }
         Ok(source)
+    }
+
+    /// Runs the model on the built-in executor.
+    fn run(&self, inputs: &[Named]) -> Result<Vec<Value>, Ended> {
+        let folder = Some(home(self.path));
+        let request = Request { id: "trace", model: self.model, folder, inputs, outputs: &[], ask: Ask::RUN };
+        let builtin = Builtin::new(self.allowance.time_left()).with_memory(self.allowance.memory());
+        builtin.run(&request).ended.into_values()
     }
 
     fn is_given(&self) -> bool {
         !self.given.is_empty()
     }
 
-    /// Returns the inputs of a run by its number; `None` after the last one.
-    fn trial(&self, number: usize) -> anyhow::Result<Option<TrialInputs>> {
+    /// Traces the model on the inputs of a run by its number; `None` after the last one. A later run has other sizes, unless the
+    /// reference does not run the model with them.
+    fn traced(&self, number: usize, trace: TraceInputs<'_>) -> anyhow::Result<Option<(String, TraceResult)>> {
+        let ways = self.plan.ways();
+        let is_resized = number > 0 && ways > 1 && !self.is_given();
+        for way in is_resized.then(|| resized_ways(self.way, ways)).into_iter().flatten() {
+            // Other sizes may exceed a limit.
+            let Ok(Some((name, inputs))) = self.trial(number, way) else { continue };
+            if self.run(&inputs).is_ok_and(|values| is_degenerate(&values)) {
+                continue;
+            }
+            match trace(&inputs) {
+                Err(TraceError::Reference { .. } | TraceError::Memory(_)) => {}
+                traced => return Ok(Some((name, traced))),
+            }
+        }
+        let Some((name, inputs)) = self.trial(number, self.way)? else { return Ok(None) };
+        Ok(Some((name, trace(&inputs))))
+    }
+
+    /// Returns the inputs of a run by its number, in this way; `None` after the last one.
+    fn trial(&self, number: usize, way: usize) -> anyhow::Result<Option<TrialInputs>> {
         if let Some(set) = self.given.get(number) {
             return set.read(self.plan.wanted()).map(Some);
         }
@@ -318,7 +368,7 @@ impl<'a> InputSource<'a> {
         if !is_generated || (number > 0 && self.plan.wanted().is_empty()) {
             return Ok(None);
         }
-        let generated = generated_trial(&self.plan, self.way, number, &self.allowance.limits());
+        let generated = generated_trial(&self.plan, way, number, &self.allowance.limits());
         generated.map(Some).map_err(|failure| match failure {
             RunFailure::Limit(why) => self.allowance.limit_error(&why),
             RunFailure::Model(why) | RunFailure::Never(why) => anyhow!("{why}; provide inputs with --inputs"),

@@ -81,6 +81,12 @@ fn a_node_is_a_model_with_what_is_known_of_it() {
     folder.write("nodes/two.1-Relu-13.onnx", "mine");
     call(&["check", &model, "--save-node", &out, "--node", "1"]).expect(4, "another file with this name exists");
     assert_eq!(fs::read(folder.path().join("nodes/two.1-Relu-13.onnx")).unwrap(), b"mine");
+    // All nodes of a model are written, or none.
+    fs::create_dir(folder.path().join("other")).unwrap();
+    folder.write("other/two.1-Relu-13.onnx", "mine");
+    let other = folder.file("other");
+    call(&["check", &model, "--save-node", &other, "--node", "all"]).expect(4, "another file with this name exists");
+    assert_eq!(fs::read_dir(other).unwrap().count(), 1);
     call(&["check", &model, "--save-node", &out, "--node", "none"]).expect(64, "no node has this name");
     call(&["check", &model, "--save-node", &out]).expect(0, "no node was written: none has a problem");
     call(&["check", &model, "--node", "1"]).expect(64, "--save-node");
@@ -150,6 +156,24 @@ fn a_runtime_is_probed_where_nothing_was_measured() {
     call(&["check", "--probe", "--runtime", "all", &model]).expect(64, "`all` is not a name");
     let missing = call(&["check", "--probe", "--runtime", "no-such-runtime", &model]).expect(4, "cannot start");
     assert!(missing.out.is_empty(), "{}", missing.out);
+}
+
+#[test]
+fn a_model_with_errors_is_probed_anyway() {
+    let folder = Folder::new();
+    let model = written(&folder, "wrong.onnx", &TWO.replace("float[N, 2] y", "float[N, 5] y"));
+    let told = call(&["check", "--probe", "--runtime", "builtin", &model]).expect(1, "is declared with [N, 5]");
+    assert!(told.out.contains(" loads and runs it, although it breaks rules of ONNX\n"), "{}", told.out);
+    let out = folder.file("nodes");
+    let json = ["check", "--probe", "--runtime", "builtin", &model, "--format", "json", "--save-node", &out];
+    let told = call(&json).expect(1, "although it breaks rules of ONNX");
+    let json: serde_json::Value = serde_json::from_str(&told.out).unwrap();
+    validate(&json);
+    assert!(
+        json["models"][0]["runtimes"][0]["tried"]["result"] == "runs"
+            && json["models"][0]["saved"][0]["file"].is_string()
+    );
+    call(&["check", "--runtime", "onnxruntime", &model]).expect(1, "--probe runs this one anyway");
 }
 
 /// Creates a shell runtime that answers every model with the output of this command.

@@ -8,6 +8,7 @@ mod execute;
 mod inferred;
 mod memo;
 mod microsoft;
+mod roles;
 mod shared;
 mod single;
 mod symbols;

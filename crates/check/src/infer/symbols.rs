@@ -6,6 +6,8 @@ use onnx_conformance_reference::infer::{List, NodeView, Size, ValueFact};
 use onnx_conformance_reference::model::graph::Dim;
 use onnx_conformance_reference::spec::DEFAULT_DOMAIN;
 
+use crate::infer::roles::{Role, role};
+
 /// Sizes that are tried whatever the node is. 1 is first, because its message is shown; 60 has many divisors.
 const USUAL: [usize; 7] = [1, 0, 2, 3, 4, 5, 60];
 
@@ -89,8 +91,7 @@ enum Symbol {
 /// quotients of these: whatever the sizes of a valid node are, some assignment of these is valid, too. A dimension for
 /// which one size is known to be valid if any is has this size only.
 pub(super) fn assignments(view: &NodeView<'_, '_>) -> Option<Vec<Vec<Option<ValueFact>>>> {
-    // In other domains, lengths of lists of floats and strings decide sizes.
-    if view.spec.version.domain != DEFAULT_DOMAIN || view.spec.facts.tied_sizes {
+    if view.spec.facts.tied_sizes {
         return None;
     }
     let free = Free::from_view(view);
@@ -99,6 +100,10 @@ pub(super) fn assignments(view: &NodeView<'_, '_>) -> Option<Vec<Vec<Option<Valu
         all.iter().map(|symbol| (symbol, free.sufficient_size(view, symbol))).partition(|(_, size)| size.is_some());
     let fixed: Vec<(&Symbol, usize)> = fixed.into_iter().filter_map(|(symbol, size)| Some((symbol, size?))).collect();
     let symbols: Vec<&Symbol> = symbols.into_iter().map(|(symbol, _)| symbol).collect();
+    // In other domains, lengths of lists of floats and strings decide sizes.
+    if view.spec.version.domain != DEFAULT_DOMAIN && !symbols.is_empty() {
+        return None;
+    }
     let sizes = if symbols.is_empty() { vec![1] } else { sizes(view)? };
     let exponent = u32::try_from(symbols.len()).ok()?;
     let count = sizes.len().checked_pow(exponent).filter(|count| *count <= MAX_ASSIGNMENTS && !all.is_empty())?;
@@ -128,6 +133,8 @@ fn dims<'v>(view: &'v NodeView<'_, '_>) -> impl Iterator<Item = (&'v Dim, usize,
 struct Free<'v> {
     names: BTreeSet<&'v str>,
     has_formulas: bool,
+    /// Free dimensions that may have any size.
+    any: BTreeSet<Symbol>,
 }
 
 impl<'v> Free<'v> {
@@ -136,9 +143,10 @@ impl<'v> Free<'v> {
             Dim::Name(name) => Some(&**name),
             _ => None,
         };
-        let mut free = Free { names: dims(view).filter_map(name).collect(), has_formulas: false };
+        let mut free = Free { names: dims(view).filter_map(name).collect(), has_formulas: false, any: BTreeSet::new() };
         free.has_formulas =
             dims(view).any(|(dim, at, axis)| matches!(dim, Dim::Sum(_)) && free.symbol(dim, at, axis).is_none());
+        free.any = free.of_any_size(view);
         free
     }
 
@@ -167,6 +175,9 @@ impl<'v> Free<'v> {
         if self.has_formulas {
             return None;
         }
+        if self.any.contains(symbol) {
+            return Some(1);
+        }
         if BROADCASTING.contains(&operator) {
             return (view.since() >= NUMPY_BROADCASTING).then_some(1);
         }
@@ -185,6 +196,33 @@ impl<'v> Free<'v> {
             window(view)
         } else {
             None
+        }
+    }
+
+    /// Returns the free dimensions that may have any size, as far as others of them have the same one.
+    fn of_any_size(&self, view: &NodeView<'_, '_>) -> BTreeSet<Symbol> {
+        // A formula of a name restricts it.
+        if dims(view).any(|(dim, ..)| matches!(dim, Dim::Sum(_))) {
+            return BTreeSet::new();
+        }
+        let roles: Vec<(Option<Symbol>, Role)> =
+            dims(view).map(|(dim, at, axis)| (self.symbol(dim, at, axis), role(view, at, axis))).collect();
+        let in_roles = |is_in: &dyn Fn(Role) -> bool| -> BTreeSet<Symbol> {
+            roles.iter().filter(|(_, role)| is_in(*role)).filter_map(|(symbol, _)| symbol.clone()).collect()
+        };
+        let bound = in_roles(&|role| role == Role::Other);
+        let mut any: BTreeSet<Symbol> = self.symbols(view).difference(&bound).cloned().collect();
+        loop {
+            // A group with another dimension has the size of that.
+            let is_other = |symbol: &Option<Symbol>| symbol.as_ref().is_none_or(|symbol| !any.contains(symbol));
+            let tied: BTreeSet<Role> =
+                roles.iter().filter(|(symbol, _)| is_other(symbol)).map(|(_, role)| *role).collect();
+            let sized = in_roles(&|role| matches!(role, Role::Linked(_)) && tied.contains(&role));
+            let left: BTreeSet<Symbol> = any.difference(&sized).cloned().collect();
+            if left.len() == any.len() {
+                return any;
+            }
+            any = left;
         }
     }
 }

@@ -92,6 +92,19 @@ fn a_node_that_fails_for_every_size_of_a_dimension_is_invalid() {
         "g (float[N,3,H,W] x, float[4,3,7,7] w, float[3] s) => (float[] y) \
          { c = Conv <strides = [2, 2]> (x, w) y = BatchNormalization (c, s, s, s, s) }",
         "g (float[N,12,H,W] x, float[4,12,1,1] w) => (float[] y) { d = DepthToSpace <blocksize = 2> (x) y = Conv (d, w) }",
+        "g (float[S,N,I] x, float[1,16,2] w, float[1,16,5] r) => (float[] y) { y = LSTM <hidden_size = 4> (x, w, r) }",
+        "g (float[S,N,3] x, float[1,12,2] w, float[1,12,4] r) => (float[] y) { y = GRU <hidden_size = 4> (x, w, r) }",
+        "g (float[N,S,3] x, float[1,4,3] w, float[1,4,4] r, float[1,8] b, int32[M] l, float[M,1,5] h) => (float[] y) \
+         { y = RNN <hidden_size = 4, layout = 1> (x, w, r, b, l, h) }",
+        "g (float[A,B,C,D] x) => (float[] y) { y = Transpose <perm = [0, 2, 1, 1]> (x) }",
+        "g (float[A,B,C,D] x) => (float[] y) <int64[3] r = {1, 2, 3}> { y = Tile (x, r) }",
+        "g (float[A,B,C,3] x, float[3,4] w) => (float[] y) { m = MatMul (x, w) y = MatMul (m, w) }",
+        "g (float[A,B,C,D] x, float[3] s, float[4] b) => (float[] y) { y = BatchNormalization (x, s, b, s, s) }",
+        "g (float[A,B,C,D] x, float[3] s, float[4] b) => (float[] y) { y = LayerNormalization (x, s, b) }",
+        "g (float[A,B,C,D] x, float[E,F,G,3] p) => (float[] y) { y = GridSample (x, p) }",
+        "g (float[A,B] x, float[C,3] w, float[4] c) => (float[] y) { y = Gemm (x, w, c) }",
+        "g (float[A,B,C,5] x, float[D,E,F,4] w) => (float[] y) { y = Concat <axis = 1> (x, w) }",
+        "g (float[A,B,C,D] x, float[E,F,G,H] w) => (float[] y) { y = Einsum <equation = \"ijk,ijk->ij\"> (x, w) }",
     ] {
         let messages = messages(graph);
         assert_eq!(messages.len(), 1, "{graph}: {messages:?}");
@@ -118,9 +131,47 @@ fn a_node_that_has_a_valid_size_is_valid() {
         "g (float[N,4,H,W] x, float[4,8,1,1] w) => (float[] y) { s = SpaceToDepth <blocksize = 7> (x) y = Conv <group = 1> (x, x) }",
         "g (float[N] x, float[4] z) => (float[] y) { c = Concat <axis = 0> (x, x) y = Add (c, z) }",
         "g (float[N] x, float[4] z, float[2] v) => (float[] y) { c = Concat <axis = 0> (x, x) y = Add (c, z) u = Sum (x, v) }",
+        "g (float[S,N,I] x, float[1,16,2] w, float[1,16,4] r) => (float[] y) { y = LSTM <hidden_size = 4> (x, w, r) }",
+        "g (float[S,N,I] x, float[1,16,2] w, float[1,16,4] r, float[1,32] b, int32[2] l, float[1,M,4] h) => (float[] y) \
+         { y = LSTM <hidden_size = 4> (x, w, r, b, l, h) }",
+        "g (float[S,N,I] x, float[1,16,2] w, float[1,16,4] r, float[1,32] b) => (float[] y) <int32[2] l = {3, 2}> \
+         { y = LSTM <hidden_size = 4> (x, w, r, b, l) }",
+        "g (float[S,N,N] x, float[1,16,2] w, float[1,16,4] r, float[1,32] b, int32[N] l) => (float[] y) \
+         { y = LSTM <hidden_size = 4> (x, w, r, b, l) }",
+        "g (float[A,B,C,D] x) => (float[] y) { y = Transpose <perm = [3, 2, 1, 0]> (x) }",
+        "g (float[A,B,C,D] x, float[3,4] w) => (float[] y) { y = MatMul (x, w) }",
+        "g (float[A,B,C,D] x, float[2,D,4] w) => (float[] y) { y = MatMul (x, w) }",
+        "g (float[A,B,C,D] x, float[B] s) => (float[] y) { y = BatchNormalization (x, s, s, s, s) }",
+        "g (float[A,B,C,D] x, float[5,1,D] s) => (float[] y) { y = LayerNormalization (x, s) }",
+        "g (float[A,B,C,D] x, float[E,F,G,2] p) => (float[] y) { y = GridSample (x, p) }",
+        "g (float[A,B,C,D] x, float[2,F,G,2] p) => (float[] y) { y = GridSample <mode = \"cubic\"> (x, p) }",
+        "g (float[A,B] x, float[C,B] w, float[4] c) => (float[] y) { y = Gemm <transB = 1> (x, w, c) }",
+        "g (float[A,3] x, float[A,B] w, float[3,4] c) => (float[] y) { y = Gemm <transA = 1> (x, w, c) }",
+        "g (float[A,B,C,5] x, float[B,D,2,5] w) => (float[] y) { y = Concat <axis = -3> (x, w) }",
+        "g (float[A,B,C,D] x, float[A,5,D] w) => (float[] y) { y = Einsum <equation = \"ijkl,ijl->ik\"> (x, w) }",
     ] {
         let messages = messages(graph);
         assert!(messages.is_empty(), "{graph}: {messages:?}");
+    }
+}
+
+#[test]
+fn a_list_that_does_not_fit_the_features_is_invalid_for_any_number_of_rows() {
+    let messages = |x: &str, node: &str| {
+        let text =
+            format!("<ir_version: 8, opset_import: [\"ai.onnx.ml\": 3]> g ({x} x) => (float[] y) {{ {node} (x) }}");
+        let model = parse_model(&text).unwrap();
+        let inferred = infer(&model, &Limits::default());
+        inferred.findings.kept().iter().map(|finding| finding.message.clone()).collect::<Vec<_>>()
+    };
+    let scaler = |count: usize| {
+        let list = vec!["1.0"; count].join(", ");
+        format!("y = ai.onnx.ml.Scaler <offset = [{list}], scale = [{list}]>")
+    };
+    let found = messages("float[N, 3]", &scaler(2));
+    assert!(found.len() == 1 && found[0].contains("offset has 2 elements, but the input has 3 features"), "{found:?}");
+    for (x, count) in [("float[N, 3]", 3), ("float[N, M]", 2), ("float[M]", 2), ("float[N, 3]", 1)] {
+        assert_eq!(messages(x, &scaler(count)), Vec::<String>::new(), "{x} {count}");
     }
 }
 

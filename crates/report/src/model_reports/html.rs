@@ -63,7 +63,7 @@ pub fn page(reports: &[ModelReport]) -> String {
 
 /// Adds a table of node kinds with a column per runtime.
 fn runtimes(text: &mut String, report: &ModelReport) {
-    if report.runtimes.is_empty() {
+    if report.runtimes.iter().all(|runtime| runtime.kinds.is_empty()) {
         return;
     }
     text.push_str("<table>\n<thead><tr><th>nodes</th>");

@@ -62,7 +62,7 @@ pub fn markdown_report(reports: &[ModelReport]) -> String {
 
 /// Creates a table of node kinds with a column per runtime.
 fn runtimes_table(report: &ModelReport) -> String {
-    if report.runtimes.is_empty() {
+    if report.runtimes.iter().all(|runtime| runtime.kinds.is_empty()) {
         return String::new();
     }
     let mut text = "\n| nodes | settings |".to_owned();

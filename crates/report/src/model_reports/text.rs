@@ -33,16 +33,14 @@ fn style(level: Level) -> Style {
 /// Formats the report on a model, worst first. All text from the model is escaped; the colours are the report's own.
 pub fn text(report: &ModelReport) -> String {
     let mut text = format!("{BOLD}{}{BOLD:#}:", escape::line(&report.file));
-    match &report.runtimes[..] {
-        [] | [_] => {
-            let _ = writeln!(text, " {}", escape::line(&report.verdict));
+    // Without errors, the lines of several runtimes are the verdict.
+    if report.runtimes.len() > 1 && report.runtimes.iter().all(|runtime| !runtime.is_invalid) {
+        text.push('\n');
+        for runtime in &report.runtimes {
+            let _ = writeln!(text, "  {}", escape::line(&runtime.line()));
         }
-        runtimes => {
-            text.push('\n');
-            for runtime in runtimes {
-                let _ = writeln!(text, "  {}", escape::line(&runtime.line()));
-            }
-        }
+    } else {
+        let _ = writeln!(text, " {}", escape::line(&report.verdict));
     }
     for group in groups(&report.findings) {
         for (number, finding) in group.iter().enumerate() {

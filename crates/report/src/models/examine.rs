@@ -16,6 +16,7 @@ use onnx_conformance_reference::proto::{ModelProto, Text, ValueInfoProto};
 use onnx_conformance_reference::spec::{OperatorVersion, Specs, canonical_domain};
 
 use crate::models::files::{ModelFile, ModelFolder, is_stdin, model_name};
+use crate::models::probe::RuntimeProbe;
 use crate::models::questions::CheckQuestions;
 use crate::models::report::{Answer, ModelReport, Status, TargetReport};
 use crate::models::runtimes::{AskedRuntime, NodeKinds, RuntimeReport, RuntimeVerdict};
@@ -102,7 +103,7 @@ pub fn examine_source(model: &NamedModel<'_>, questions: &CheckQuestions, limits
         facts: None,
         target,
     };
-    let asks_about_runtimes = questions.asks_about_runtimes() && !has_errors;
+    let asks_about_runtimes = if has_errors { !questions.probes.is_empty() } else { questions.asks_about_runtimes() };
     if asks_about_runtimes || questions.save.is_some() || questions.shapes || questions.summary {
         let inferred = infer_facts(&scan.model, limits);
         all.values = questions.shapes.then(|| values(&inferred, &scan.model));
@@ -110,10 +111,17 @@ pub fn examine_source(model: &NamedModel<'_>, questions: &CheckQuestions, limits
         let home = folder.and_then(|_| Path::new(file).parent());
         let origin = Origin { scan: &scan, inferred: &inferred, file: bytes, home };
         if asks_about_runtimes {
-            all.runtimes = on_runtimes(&origin, &facts, questions, limits);
+            let of_invalid = |probe: &RuntimeProbe| RuntimeReport::of_invalid(probe, &origin, limits);
+            all.runtimes = if has_errors {
+                questions.probes.iter().map(of_invalid).collect()
+            } else {
+                on_runtimes(&origin, &facts, questions, limits)
+            };
         }
+        // Nodes of an invalid model are saved by their findings.
+        let runtimes: &[RuntimeReport] = if has_errors { &[] } else { &all.runtimes };
         all.saved =
-            questions.save.as_ref().map(|saving| saving.save(Path::new(file), &origin, &all.findings, &all.runtimes));
+            questions.save.as_ref().map(|saving| saving.save(Path::new(file), &origin, &all.findings, runtimes));
     }
     all.facts = Some(facts);
     if all.runtimes.iter().any(|runtime| runtime.verdict >= RuntimeVerdict::WrongSomewhere) {
@@ -237,7 +245,11 @@ fn verdict(report: &ModelReport, questions: &CheckQuestions) -> String {
             Some(node) => format!("{node}: {}", first.message),
             None => first.message.clone(),
         };
-        return if errors == 1 { cause } else { format!("{errors} errors, the first: {cause}") };
+        let cause = if errors == 1 { cause } else { format!("{errors} errors, the first: {cause}") };
+        let runtimes = report.runtimes.iter().map(RuntimeReport::line);
+        let unanswered = (!questions.runtimes.is_empty())
+            .then(|| "results of runtimes are known for valid models; --probe runs this one anyway".to_owned());
+        return [cause].into_iter().chain(runtimes).chain(unanswered).collect::<Vec<_>>().join("; ");
     }
     if !report.runtimes.is_empty() && !questions.asks_for_conversion() {
         return report.runtimes.iter().map(RuntimeReport::line).collect::<Vec<_>>().join("; ");

@@ -70,6 +70,20 @@ pub enum InputFault {
     Tensor(#[from] TensorError),
 }
 
+/// Returns the numbers of two more ways, beyond those of a plan: this way with other sizes of all unknown dimensions, and with
+/// another size of the first one, which is usually the batch. The sizes depend on the draw.
+pub fn resized_ways(way: usize, ways: usize) -> [usize; 2] {
+    [way.saturating_add(ways), way.saturating_add(ways.saturating_mul(2))]
+}
+
+/// Unknown dimensions whose sizes differ from those of the first draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Resized {
+    Nothing,
+    All,
+    First,
+}
+
 /// Ways to generate inputs that suit a model.
 ///
 /// A way chooses the sizes of the unknown dimensions and the values of integers. Nothing but a run shows which of them the model
@@ -107,10 +121,17 @@ impl<'a> InputPlan<'a> {
     }
 
     /// Returns a value of the declared type for each input. The same numbers give the same values; another draw gives other values
-    /// of the same sizes.
+    /// of the same sizes, unless the way is one of [`resized_ways`].
     pub fn inputs(&self, way: usize, draw: usize, limits: &Limits) -> Result<Vec<Named>, InputGenerationError> {
-        let (mut sizes, mut inputs, mut bytes) = (BTreeMap::new(), Vec::new(), 0_usize);
+        let (mut sizes, mut inputs, mut bytes) = (ChosenSizes::default(), Vec::new(), 0_usize);
         let first = Way { sizes: Sizes::Small(0), integers: Integers::Small };
+        let count = self.ways.len().max(1);
+        let resized = match way / count {
+            0 => Resized::Nothing,
+            1 => Resized::All,
+            _ => Resized::First,
+        };
+        let way = way % count;
         let Way { sizes: chosen, integers } = self.ways.get(way).unwrap_or(&first);
         for input in &self.wanted {
             let name = input.name().to_owned();
@@ -121,7 +142,8 @@ impl<'a> InputPlan<'a> {
                 chosen,
                 integers: *integers,
                 positions: self.positions.get(name.as_str()).copied(),
-                has_special_values: draw % 3 == 2,
+                resized,
+                draw,
                 left,
                 size_random: Random::new(&format!("{way} {name}")),
                 random: Random::new(&format!("{way} {draw} {name}")),
@@ -146,13 +168,23 @@ struct Maker<'a> {
     integers: Integers,
     /// Number of valid positions, if the input holds positions.
     positions: Option<i64>,
-    has_special_values: bool,
+    /// Dimensions with other sizes than in the first draw.
+    resized: Resized,
+    /// Number of the draw.
+    draw: usize,
     /// Remaining bytes.
     left: usize,
     size_random: Random,
     random: Random,
-    /// Sizes of named dimensions.
-    sizes: &'a mut BTreeMap<String, usize>,
+    sizes: &'a mut ChosenSizes,
+}
+
+/// Sizes that were chosen for unknown dimensions.
+#[derive(Default)]
+struct ChosenSizes {
+    named: BTreeMap<String, usize>,
+    /// True if some dimension has a chosen size.
+    has_any: bool,
 }
 
 impl Maker<'_> {
@@ -212,10 +244,20 @@ impl Maker<'_> {
             Sizes::One(chosen, size) if name == Some(chosen) => *size,
             Sizes::One(..) => 2,
         };
-        match name {
-            Some(name) => *self.sizes.entry(name.clone()).or_insert(size),
-            None => size,
+        if let Some(chosen) = name.and_then(|name| self.sizes.named.get(name)) {
+            return *chosen;
         }
+        let is_first = !std::mem::replace(&mut self.sizes.has_any, true);
+        let is_kept = matches!(self.chosen, Sizes::One(chosen, _) if name == Some(chosen));
+        let size = match self.resized {
+            Resized::All if !is_kept => other_size(self.draw),
+            Resized::First if is_first && !is_kept => other_size(self.draw),
+            _ => size,
+        };
+        if let Some(name) = name {
+            self.sizes.named.insert(name.clone(), size);
+        }
+        size
     }
 
     /// Returns a filled tensor; `None` if it is too large.
@@ -229,8 +271,9 @@ impl Maker<'_> {
         Ok(Some(value))
     }
 
-    /// Fills a tensor with small numbers: floats are multiples of 1/8 from -8 to 8, integers are 0 to 3, or positions in their
-    /// range.
+    /// Fills a tensor with small numbers: integers are 0 to 3, or positions in their range. Floats depend on the draw: multiples of
+    /// 1/8 from -8 to 8; multiples of 1/64 from -1 to 1, for which functions such as Softmax do not saturate; the first half of the
+    /// elements as in the first draw, mixed with special values, and the other half as in the second one.
     fn filled(&mut self, element: ElementType, shape: &[usize], count: usize) -> Result<Value, InputFault> {
         /// Floats at which functions change: signed zeros, small, large, and around 1.
         const SPECIAL: [f64; 8] = [0.0, -0.0, 1.0, -1.0, 0.001, -0.001, 100.0, -100.0];
@@ -250,12 +293,14 @@ impl Maker<'_> {
                 Tensor::of_strings(shape, &texts)?
             }
             _ if element.is_float() => {
-                let has_special_values = self.has_special_values;
-                let float = |random: &mut Random| match SPECIAL.get(usize::try_from(random.below(16)).unwrap_or(0)) {
-                    Some(special) if has_special_values => *special,
-                    _ => random.between(-64, 64) as f64 / 8.0,
+                let draw = self.draw % 3;
+                let is_special = |at: usize| draw == 2 && at < count.div_ceil(2);
+                let step = |at: usize| if draw == 0 || is_special(at) { 8.0 } else { 64.0 };
+                let float = |at: usize| match SPECIAL.get(usize::try_from(random.below(16)).unwrap_or(0)) {
+                    Some(special) if is_special(at) => *special,
+                    _ => random.between(-64, 64) as f64 / step(at),
                 };
-                let values: Vec<f64> = (0..count).map(|_| float(random)).collect();
+                let values: Vec<f64> = (0..count).map(float).collect();
                 Tensor::of_floats(element, shape, &values)?
             }
             _ if element == ElementType::Bool => {
@@ -267,6 +312,11 @@ impl Maker<'_> {
         };
         Ok(Value::Tensor(tensor))
     }
+}
+
+/// Returns the size of a dimension in a draw after the first one: 2, then 3. A function along one element would hide errors.
+fn other_size(draw: usize) -> usize {
+    if draw % 2 == 1 { 2 } else { 3 }
 }
 
 #[cfg(test)]
@@ -371,5 +421,30 @@ mod tests {
         assert!(one != other && draw(0) == one);
         let zeros = draw(2).as_tensor().unwrap().floats().into_iter().filter(|value| *value == 0.0).count();
         assert!(zeros > 0);
+        let largest =
+            |value: &Value| value.as_tensor().unwrap().floats().into_iter().fold(0.0, |a: f64, b| a.max(b.abs()));
+        assert!(largest(&one) > 1.0 && largest(&other) <= 1.0, "{one:?} {other:?}");
+    }
+
+    #[test]
+    fn a_later_draw_may_have_other_sizes() {
+        let model = parse_model(
+            r#"<ir_version: 8, opset_import: ["" : 13]> g (float[N, M, 9] x, float[M, N] z) => (float[N] y) { y = Any (x, z) }"#,
+        );
+        let model = model.unwrap();
+        let plan = InputPlan::new(model.graph.as_ref().unwrap());
+        let shapes = |way: usize, draw: usize| {
+            let inputs = plan.inputs(way, draw, &Limits::default()).unwrap();
+            inputs.iter().map(|input| input.value.as_tensor().unwrap().shape().to_vec()).collect::<Vec<_>>()
+        };
+        let [all, first] = resized_ways(0, plan.ways());
+        assert_eq!(shapes(all, 1), [vec![2, 2, 9], vec![2, 2]]);
+        assert_eq!(shapes(all, 2), [vec![3, 3, 9], vec![3, 3]]);
+        let columns = shapes(0, 0)[0][1];
+        assert_eq!(shapes(first, 2), [vec![3, columns, 9], vec![columns, 3]]);
+        let way = plan.ways.iter().position(|way| way.sizes == Sizes::One("N".to_owned(), 9));
+        if let Some(way) = way {
+            assert_eq!(shapes(resized_ways(way, plan.ways())[0], 1)[0], [9, 2, 9]);
+        }
     }
 }

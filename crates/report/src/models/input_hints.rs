@@ -24,7 +24,7 @@ const MAX_DIMENSIONS: usize = 4;
 const MAX_WAYS: usize = 48;
 
 /// Maximum number of nodes between an input and the node that reads positions from it.
-const MAX_STEPS: usize = 8;
+pub(super) const MAX_STEPS: usize = 8;
 
 /// Maximum number of elements of a constant that is read.
 const MAX_ELEMENTS: i64 = 64;
@@ -101,7 +101,7 @@ fn tensor_dims(info: &ValueInfoProto) -> Option<&[Dimension]> {
     }
 }
 
-/// Returns distinct sizes that occur in the model: entries of shapes that nodes read, then dimensions.
+/// Returns distinct sizes that occur in the model: entries of shapes that nodes read, then dimensions, last those of constants.
 fn known_sizes(graph: &GraphProto) -> Vec<usize> {
     let constants = constants(graph);
     let shapes = graph.node.iter().filter(|node| matches!(node.op_type(), "Reshape" | "Expand" | "Resize" | "Tile"));
@@ -113,8 +113,11 @@ fn known_sizes(graph: &GraphProto) -> Vec<usize> {
         _ => None,
     });
     let weights = graph.initializer.iter().flat_map(|tensor| tensor.dims.iter().copied());
+    let attributes = graph.node.iter().filter(|node| node.op_type() == "Constant").flat_map(|node| &node.attribute);
+    let tensors =
+        attributes.filter_map(|attribute| attribute.t.as_deref()).flat_map(|tensor| tensor.dims.iter().copied());
     let mut seen = BTreeSet::new();
-    let all = entries.flatten().copied().chain(dims).chain(weights).chain(parts.flatten().copied());
+    let all = entries.flatten().copied().chain(dims).chain(weights).chain(parts.flatten().copied()).chain(tensors);
     let new = all.filter(|size| (1..=MAX_SIZE).contains(size) && seen.insert(*size));
     new.take(MAX_SIZES).filter_map(|size| usize::try_from(size).ok()).collect()
 }
@@ -190,7 +193,7 @@ fn read_positions(
 }
 
 /// Returns true if an operator's output has the elements of its first input.
-fn keeps_elements(operator: &str) -> bool {
+pub(super) fn keeps_elements(operator: &str) -> bool {
     matches!(
         operator,
         "Cast"

@@ -19,9 +19,10 @@ mod single_node;
 mod summary;
 mod trace;
 
+pub use comparison::is_degenerate;
 pub use examine::{NamedModel, examine, examine_source};
 pub use files::{FilesError, ModelFile, ModelFolder, is_stdin, model_files, model_name};
-pub use generated_inputs::{InputFault, InputGenerationError, InputPlan};
+pub use generated_inputs::{InputFault, InputGenerationError, InputPlan, resized_ways};
 pub use half_precision::{HalfAnswer, HalfPrecisionError, HalfQuestion, HalfReference, NodeError, half_precision};
 pub(crate) use known_graphs::KnownGraph;
 pub use known_graphs::{FailingInputs, GraphReport};
@@ -36,6 +37,6 @@ pub use runtimes::{KindReport, RuntimeReport, RuntimeVerdict};
 pub use saved::{SavedNode, Saving};
 pub use summary::{ModelSummary, OperatorSummary, OpsetHistogram, opset_histogram};
 pub use trace::{
-    CaseFiles, Fault, OtherOpsets, Reference, Trace, TraceError, TraceOutcome, TraceQuestion, TraceReport, Traced,
-    TriedModel, TriedResult, trace_model,
+    BoundAtZero, CaseFiles, Fault, OtherOpsets, Reference, Trace, TraceError, TraceOutcome, TraceQuestion, TraceReport,
+    Traced, TriedModel, TriedResult, bound_at_zero, trace_model,
 };

@@ -15,6 +15,7 @@ use onnx_conformance_subject::{Ask, Builtin, Ended, Host, Output, Phase, Request
 use crate::models::comparison::{Roundings, difference, differs_in_kind, draws, requested_output};
 use crate::models::generated_inputs::{InputGenerationError, InputPlan};
 use crate::models::proof::TrialInputs;
+use crate::models::trace::BoundAtZero;
 
 /// Time limit of the built-in executor.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -28,6 +29,9 @@ pub struct RuntimeProbe {
     pub measurement: Option<&'static Measurement>,
     /// Inputs of the whole model, instead of generated ones.
     pub inputs: Arc<[TrialInputs]>,
+    /// Bound of an operator near 0: [`bound_at_zero`](crate::models::bound_at_zero). The browser starts no runtime, and does not
+    /// contain the files of operators.
+    pub bound: BoundAtZero,
 }
 
 impl fmt::Debug for RuntimeProbe {

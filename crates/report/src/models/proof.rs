@@ -13,7 +13,8 @@ use onnx_conformance_reference::proto::decode;
 use onnx_conformance_reference::value::Value;
 
 use crate::models::closeness::{closeness, half_type};
-use crate::models::generated_inputs::{InputGenerationError, InputPlan};
+use crate::models::comparison::is_degenerate;
+use crate::models::generated_inputs::{InputGenerationError, InputPlan, resized_ways};
 
 /// Tolerance for cancellation, in unit roundoffs of the largest element.
 const ROUNDOFFS: f64 = 32.0;
@@ -68,12 +69,47 @@ pub type LoadModel<'a> = &'a dyn Fn(&Bytes) -> Result<RunLoaded<'a>, RunFailure>
 pub struct Trials<'a> {
     /// Number of runs.
     pub count: usize,
-    /// Returns the number of ways to give the inputs of a run, by its number. Those of the first run that succeeds are kept.
+    /// Returns the number of ways to give the inputs of a run, by its number. That of the first run that succeeds is kept; later
+    /// runs have other sizes ([`resized_ways`]) if the model runs with them.
     pub ways: &'a dyn Fn(usize) -> usize,
     /// Returns the inputs of a run by its number and the way, the same on every call.
     pub inputs: &'a dyn Fn(usize, usize) -> Result<TrialInputs, RunFailure>,
     /// Loads a model for all runs.
     pub load: LoadModel<'a>,
+}
+
+/// Way to give inputs that a model accepts, as far as the runs have shown.
+#[derive(Default)]
+struct Fit {
+    /// The first way that was not refused.
+    first: usize,
+    /// True if a model with several ways ran.
+    is_fitted: bool,
+    /// True if it refused other sizes.
+    refuses_sizes: bool,
+}
+
+impl Fit {
+    /// Returns the ways to try in the next run.
+    fn ways(&self, ways: usize) -> Vec<usize> {
+        if !self.is_fitted || ways < 2 {
+            return (self.first.min(ways.saturating_sub(1))..ways).collect();
+        }
+        let resized = (!self.refuses_sizes).then(|| resized_ways(self.first, ways));
+        resized.into_iter().flatten().chain([self.first]).collect()
+    }
+
+    /// Adds the result of a run.
+    fn add(&mut self, way: usize, ways: usize, runs: bool) {
+        if ways < 2 {
+            return;
+        }
+        if way < ways {
+            self.first = way;
+            self.refuses_sizes |= self.is_fitted;
+        }
+        self.is_fitted |= runs;
+    }
 }
 
 /// Outputs of the original model.
@@ -101,19 +137,17 @@ impl Trials<'_> {
             Err(RunFailure::Limit(why)) => return Err(OverLimit(why)),
             Err(RunFailure::Model(why) | RunFailure::Never(why)) => return Ok(Expectation { why, ..expected }),
         };
-        // A model accepts the same sizes in every run.
-        let (mut first, mut is_fitted) = (0, false);
+        let mut fit = Fit::default();
         for number in 0..self.count {
             let ways = (self.ways)(number);
             let (mut found, mut why) = (None, None);
-            for way in first.min(ways.saturating_sub(1))..ways {
+            for way in fit.ways(ways) {
                 let ran = (self.inputs)(number, way).and_then(|(_, inputs)| run(&inputs, expected.held));
-                if ways > 1 {
-                    first = way;
-                }
+                fit.add(way, ways, ran.is_ok());
                 match ran {
+                    // Other sizes may be too small.
+                    Ok(values) if way >= ways && is_degenerate(&values) => {}
                     Ok(values) => {
-                        is_fitted |= ways > 1;
                         let size: usize = values.iter().map(Value::size).sum();
                         expected.held = expected.held.saturating_add(size);
                         found = Some((way, values));
@@ -124,10 +158,9 @@ impl Trials<'_> {
                         why = Some(error);
                         break;
                     }
+                    // Other sizes may be larger.
+                    Err(RunFailure::Limit(_)) if way >= ways => {}
                     Err(RunFailure::Limit(why)) => return Err(OverLimit(why)),
-                }
-                if is_fitted {
-                    break;
                 }
             }
             expected.why = why.filter(|_| found.is_none()).unwrap_or(expected.why);
@@ -332,7 +365,30 @@ mod tests {
         let trials = Trials { count: 3, ways: &|_| 5, inputs: &inputs, load: &load };
         let expected = trials.before(&Bytes::new()).unwrap();
         assert!(matches!(trials.after(&expected, &Bytes::new()), Ok(Proof::Same(_))));
-        assert_eq!(tried.into_inner(), [0, 1, 2, 2, 2, 2, 2, 2]);
+        // The ways 7 and 12 are the second one with other sizes, which are tried once.
+        assert_eq!(tried.into_inner(), [0, 1, 2, 7, 12, 2, 2, 2, 2, 2]);
+    }
+
+    #[test]
+    fn later_runs_have_other_sizes() {
+        let inputs = |number: usize, way: usize| Ok((format!("input {number}"), vec![number_of(way)]));
+        let tried = std::cell::RefCell::new(Vec::new());
+        let load = |_: &Bytes| {
+            let run: RunLoaded<'_> = Box::new(|inputs, _| {
+                let way = inputs[0].value.as_tensor().unwrap().indices().into_iter().next().unwrap_or_default();
+                tried.borrow_mut().push(way);
+                match way {
+                    1 | 7 => Ok(Vec::new()),
+                    4 => Err(RunFailure::Limit("the memory is full".to_owned())),
+                    _ => Err(RunFailure::Model("other sizes".to_owned())),
+                }
+            });
+            Ok(run)
+        };
+        let trials = Trials { count: 3, ways: &|_| 3, inputs: &inputs, load: &load };
+        let expected = trials.before(&Bytes::new()).unwrap();
+        assert!(matches!(trials.after(&expected, &Bytes::new()), Ok(Proof::Same(_))));
+        assert_eq!(tried.into_inner(), [0, 1, 4, 7, 4, 7, 1, 7, 7]);
     }
 
     fn number_of(way: usize) -> Named {

@@ -34,6 +34,9 @@ pub struct RuntimeReport {
     /// Version that was started to try nodes that no measurement covers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started: Option<String>,
+    /// True if the model breaks rules of ONNX. Then only the whole model was tried.
+    #[serde(skip)]
+    pub is_invalid: bool,
     /// Overall verdict.
     pub verdict: RuntimeVerdict,
     /// Result of trying the whole model on the started version.
@@ -251,6 +254,7 @@ impl RuntimeReport {
             date: measurement.and_then(Measurement::date).map(str::to_owned),
             platform: measurement.and_then(Measurement::platform).map(str::to_owned),
             started,
+            is_invalid: false,
             verdict: match &tried {
                 Some(tried) => tried_verdict(tried.result, worst),
                 None if refused.is_some() => RuntimeVerdict::WillNotLoad,
@@ -264,8 +268,59 @@ impl RuntimeReport {
         }
     }
 
+    /// Creates the report on a model that breaks rules of ONNX, for a started runtime: the result of the whole model. What cases
+    /// say about its nodes holds for valid models only.
+    pub(super) fn of_invalid(probe: &RuntimeProbe, origin: &Origin<'_>, limits: &Limits) -> RuntimeReport {
+        let declaration = probe.host.declaration();
+        let (tried, not_tried) = match try_file(probe, origin, limits) {
+            Ok(tried) => (Some(tried), None),
+            Err(why) => (None, Some(why)),
+        };
+        let result = tried.as_ref().map(|tried| tried.result);
+        RuntimeReport {
+            runtime: probe.measurement.map_or(declaration.name, |measurement| measurement.runtime().to_owned()),
+            version: declaration.version.clone(),
+            date: None,
+            platform: None,
+            started: Some(declaration.version),
+            is_invalid: true,
+            verdict: result.map_or(RuntimeVerdict::Unknown, |result| tried_verdict(result, RuntimeVerdict::Loads)),
+            tried,
+            not_tried,
+            refused: None,
+            kinds: Vec::new(),
+            graphs: Vec::new(),
+        }
+    }
+
+    /// Summarizes the result of a model that breaks rules of ONNX.
+    fn invalid_line(&self) -> String {
+        let name = format!("{} {}", self.runtime, self.version);
+        let Some(TriedModel { result, message }) = &self.tried else {
+            let why = self.not_tried.as_deref().unwrap_or_default();
+            return format!("{name} did not run it: {why}");
+        };
+        let message = message.as_deref();
+        let does = match result {
+            TriedResult::Runs | TriedResult::RunsUncompared | TriedResult::Wrong => "loads and runs it",
+            TriedResult::Loads => "loads it",
+            TriedResult::Fails | TriedResult::Crashes | TriedResult::WillNotLoad => {
+                return format!("{name}: {} (tried){}", self.verdict, after_colon(message));
+            }
+        };
+        let outputs = match (result, message) {
+            (TriedResult::RunsUncompared, Some(message)) => format!("; {message}"),
+            (TriedResult::Wrong, message) => format!("; its outputs differ{}", after_colon(message)),
+            (_, message) => after_colon(message),
+        };
+        format!("{name} {does}, although it breaks rules of ONNX{outputs}")
+    }
+
     /// Summarizes the report in one line, the cause first.
     pub fn line(&self) -> String {
+        if self.is_invalid {
+            return self.invalid_line();
+        }
         let started = self.started.as_ref().filter(|started| **started != self.version);
         if let Some(TriedModel { result, message }) = self.tried.as_ref().filter(|it| it.result != TriedResult::Loads) {
             let version = started.unwrap_or(&self.version);
@@ -273,7 +328,7 @@ impl RuntimeReport {
                 TriedResult::Runs | TriedResult::RunsUncompared => "",
                 _ => "; `trace MODEL --runtime NAME` finds the node",
             };
-            let message = message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
+            let message = after_colon(message.as_deref());
             return format!("{} {version}: {} (tried){message}{hint}", self.runtime, self.verdict);
         }
         let cause = self.refused.clone().or_else(|| {
@@ -392,13 +447,18 @@ fn refusal(measurement: &Measurement, facts: &ModelFacts) -> Option<String> {
     })
 }
 
+/// Returns the text behind a colon, if there is one.
+fn after_colon(text: Option<&str>) -> String {
+    text.map(|text| format!(": {text}")).unwrap_or_default()
+}
+
 /// Tries the whole file of a model on a runtime. `Err` has the reason why there is no result.
 fn try_file(probe: &RuntimeProbe, origin: &Origin<'_>, limits: &Limits) -> Result<TriedModel, String> {
     let length = usize::try_from(origin.file.len()).ok().filter(|length| *length <= limits.bytes);
     let mut bytes = vec![0; length.ok_or("the file is larger than the memory limit")?];
     origin.file.read_at(0, &mut bytes).map_err(|error| error.to_string())?;
     let folder = origin.home.map(|home| if home.as_os_str().is_empty() { Path::new(".") } else { home });
-    try_model(&*probe.host, &bytes.into(), folder, &probe.inputs, limits)
+    try_model(probe, &bytes.into(), folder, limits)
 }
 
 /// Returns the verdict on a model that was tried. If its result is unknown, the worst of its nodes counts, unless that only says

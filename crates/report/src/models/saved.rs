@@ -1,5 +1,6 @@
 //! Nodes written as separate models.
 
+use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -67,6 +68,35 @@ pub struct SavedNode {
     pub asked: Vec<String>,
 }
 
+impl SavedNode {
+    /// Creates the entry of a node that is not written yet.
+    fn at(place: &Place) -> SavedNode {
+        SavedNode { node: place.to_string(), file: None, why: None, has_failed: false, asked: Vec::new() }
+    }
+}
+
+/// Files that were written for a model, with their names in the report.
+#[derive(Debug, Default)]
+struct NewFiles(BTreeMap<String, PathBuf>);
+
+impl NewFiles {
+    /// Removes the files, and says so in the entries of their nodes and of the nodes that were not written.
+    fn remove(&self, nodes: &mut [SavedNode]) {
+        for path in self.0.values() {
+            // There is no remedy if it fails.
+            let _ = std::fs::remove_file(path);
+        }
+        let is_gone = |node: &&mut SavedNode| match &node.file {
+            Some(file) => self.0.contains_key(file),
+            None => node.why.is_none(),
+        };
+        for node in nodes.iter_mut().filter(is_gone) {
+            node.file = None;
+            node.why = Some("not written, since the file of another node cannot be written".to_owned());
+        }
+    }
+}
+
 impl Saving {
     /// Writes below a folder, which is created. `nodes` has names, positions in the main graph or outputs of nodes, or `all`. If
     /// it is empty, the conspicuous nodes are written. For a single model, file names begin with the model's name without its
@@ -76,7 +106,7 @@ impl Saving {
     }
 
     /// Writes the named nodes of a model, or else the conspicuous ones: with a problem on a runtime, or with a finding if no
-    /// runtime is requested.
+    /// runtime is requested. If a file cannot be written, no new file of the model stays.
     pub(super) fn save(
         &self,
         file: &Path,
@@ -91,13 +121,25 @@ impl Saving {
         } else {
             nodes_at_risk(runtimes).into_iter().map(|id| (id, Vec::new())).collect()
         };
-        ids.into_iter().map(|(id, asked)| SavedNode { asked, ..self.save_node(file, origin, id) }).collect()
+        let (mut nodes, mut new, mut has_failed) = (Vec::new(), NewFiles::default(), false);
+        for (id, asked) in ids {
+            let node = if has_failed {
+                SavedNode::at(&origin.inferred.bodies.place_of(id))
+            } else {
+                self.save_node(file, origin, id, &mut new)
+            };
+            has_failed |= node.has_failed;
+            nodes.push(SavedNode { asked, ..node });
+        }
+        if has_failed {
+            new.remove(&mut nodes);
+        }
+        nodes
     }
 
-    fn save_node(&self, file: &Path, origin: &Origin<'_>, id: NodeId) -> SavedNode {
+    fn save_node(&self, file: &Path, origin: &Origin<'_>, id: NodeId, new: &mut NewFiles) -> SavedNode {
         let place = origin.inferred.bodies.place_of(id);
-        let mut saved =
-            SavedNode { node: place.to_string(), file: None, why: None, has_failed: false, asked: Vec::new() };
+        let mut saved = SavedNode::at(&place);
         let encoded = if self.left.load(Ordering::Relaxed) > 0 {
             origin.single_node(id).map_err(SaveError::from).and_then(|model| self.counted(model.encode_to_vec()))
         } else {
@@ -107,7 +149,13 @@ impl Saving {
             Ok(bytes) => {
                 let path = self.folder.join(format!("{}.{}.onnx", self.prefix(file), file_part(&place)));
                 match write_new(&path, &bytes) {
-                    Ok(()) => saved.file = Some(path.display().to_string()),
+                    Ok(is_new) => {
+                        let name = path.display().to_string();
+                        saved.file = Some(name.clone());
+                        if is_new {
+                            new.0.insert(name, path);
+                        }
+                    }
                     Err(error) => {
                         saved.why = Some(format!("{}: {error}", path.display()));
                         saved.has_failed = true;
@@ -211,14 +259,14 @@ fn shortened(text: &str, most: usize) -> String {
     format!("{start}-{:.DIGEST$}", sha256(text.as_bytes()))
 }
 
-/// Writes a file. An existing file with the same bytes is kept, any other is an error.
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes a file, and returns true if it is new. An existing file with the same bytes is kept, any other is an error.
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
     match std::fs::symlink_metadata(path) {
-        Err(_) => write_whole(path, bytes),
-        Ok(found) if found.is_file() && is_same(&found, path, bytes) => Ok(()),
+        Err(_) => write_whole(path, bytes).map(|()| true),
+        Ok(found) if found.is_file() && is_same(&found, path, bytes) => Ok(false),
         Ok(_) => Err(io::Error::new(
             io::ErrorKind::AlreadyExists,
             "another file with this name exists; choose another folder",
@@ -241,6 +289,34 @@ mod tests {
         assert!(long("a").starts_with("model-model-") && long("a") != long("b"));
         assert_eq!(plain(&"é".repeat(81)).len(), MAX_NAME);
         assert_eq!(plain("exported/a b"), "exported-a-b");
+    }
+
+    #[test]
+    fn new_files_are_removed_if_another_one_cannot_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let node = |name: &str, file: Option<&str>, why: Option<&str>| SavedNode {
+            node: name.to_owned(),
+            file: file.map(|file| path(file).display().to_string()),
+            why: why.map(str::to_owned),
+            has_failed: name == "fails",
+            asked: Vec::new(),
+        };
+        assert!(write_new(&path("old"), b"1").unwrap() && !write_new(&path("old"), b"1").unwrap());
+        assert!(write_new(&path("old"), b"2").is_err() && write_new(&path("new"), b"1").unwrap());
+        let new = NewFiles(BTreeMap::from([(path("new").display().to_string(), path("new"))]));
+        let mut nodes = [
+            node("old", Some("old"), None),
+            node("new", Some("new"), None),
+            node("fails", None, Some("the disk is full")),
+            node("next", None, None),
+        ];
+        new.remove(&mut nodes);
+        assert!(path("old").exists() && !path("new").exists());
+        let why: Vec<&str> = nodes.iter().map(|node| node.why.as_deref().unwrap_or_default()).collect();
+        let gone = "not written, since the file of another node cannot be written";
+        assert_eq!(why, ["", gone, "the disk is full", gone]);
+        assert!(nodes[0].file.is_some() && nodes[1].file.is_none());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use onnx_conformance_cases::case::FolderData;
 use onnx_conformance_cases::compare::{Accuracy, compare};
 use onnx_conformance_cases::generate::{Computation, OperatorCatalog};
 use onnx_conformance_reference::deadline::Deadline;
-use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::dtype::{ElementType, FloatFormat};
 use onnx_conformance_reference::executor::magnitudes;
 use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::model::{LoadLimits, read_model};
@@ -18,6 +18,25 @@ use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::Request;
 
 use crate::models::comparison::{Steps, is_a_step_away};
+
+fn catalog() -> &'static OperatorCatalog {
+    static CATALOG: OnceLock<OperatorCatalog> = OnceLock::new();
+    CATALOG.get_or_init(OperatorCatalog::embedded)
+}
+
+/// Bound of an operator's outputs of an element type near 0.
+pub type BoundAtZero = fn(&OpSpec, ElementType) -> f64;
+
+/// Returns the distance from an expected value of 0 that the accuracy of an operator allows, whatever it adds up.
+pub fn bound_at_zero(spec: &OpSpec, element: ElementType) -> f64 {
+    let Ok(file) = catalog().get(&spec.version) else { return 0.0 };
+    match file.accuracy.resolve(element, &BTreeMap::new()) {
+        Ok(Accuracy::Absolute(distance)) => distance,
+        Ok(Accuracy::Roundoffs(multiple)) => multiple * element.float_format().map_or(0.0, FloatFormat::unit_roundoff),
+        Ok(Accuracy::Bounded(rule)) => rule.bound(element, 0.0, 0.0),
+        _ => 0.0,
+    }
+}
 
 /// Result of a comparison by the accuracy of an operator.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,8 +81,7 @@ impl SingleRun<'_> {
 
     /// Returns the accuracy of an output; `None` if it is unknown. `sums` keeps the sums of absolute terms.
     fn accuracy(&self, number: usize, expected: &Value, sums: &OnceCell<Option<Vec<Value>>>) -> Option<Accuracy> {
-        static CATALOG: OnceLock<OperatorCatalog> = OnceLock::new();
-        let file = CATALOG.get_or_init(OperatorCatalog::embedded).get(&self.spec.version).ok()?;
+        let file = catalog().get(&self.spec.version).ok()?;
         let element = expected.value_type().element_type();
         let resolved = file.accuracy.resolve(element, &BTreeMap::new()).ok()?;
         if resolved == Accuracy::Exact {

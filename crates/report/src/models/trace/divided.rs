@@ -18,7 +18,9 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
 use crate::models::comparison::draws;
+use crate::models::input_hints::{MAX_STEPS, keeps_elements};
 use crate::models::single_node::names_read;
+use crate::models::trace::accuracy::BoundAtZero;
 use crate::models::trace::error::TraceError;
 use crate::models::trace::reference::Types;
 
@@ -139,6 +141,20 @@ impl<'a> DividedModel<'a> {
         );
         let output = node.output.iter().find(|name| !name.is_empty()).map_or_else(String::new, ToString::to_string);
         Some(NodePlace { index: position, name: node.name().to_owned(), operator, output })
+    }
+
+    /// Returns the distance from 0 that the accuracy of the operator behind a value allows. Operators that only move elements are
+    /// skipped.
+    pub(super) fn absolute_bound(&self, name: &str, element: ElementType, bound: BoundAtZero) -> f64 {
+        let mut name = name;
+        for _ in 0..MAX_STEPS {
+            let Some(node) = self.makers.get(name).and_then(|at| self.node(*at)) else { return 0.0 };
+            if !keeps_elements(node.op_type()) {
+                return self.spec(node).map_or(0.0, |spec| bound(spec, element));
+            }
+            name = node.input.first().map_or("", Text::as_str);
+        }
+        0.0
     }
 
     /// Returns true if the outputs of a node are random. A condition that is not known before the run counts as met.

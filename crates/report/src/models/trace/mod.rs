@@ -12,6 +12,7 @@ mod search;
 mod tests;
 mod whole;
 
+pub use accuracy::{BoundAtZero, bound_at_zero};
 pub use answer::{CaseFiles, Fault, Trace, TraceOutcome, Traced};
 pub use error::TraceError;
 pub(super) use reference::Seen;

@@ -12,7 +12,7 @@ use onnx_conformance_subject::{Ask, Ended, Host, Output, Phase, Ran, Request, Re
 
 use crate::models::closeness::coarsest_half;
 use crate::models::comparison::{Roundings, Steps, difference, differs_in_kind, requested_output};
-use crate::models::trace::accuracy::{OwnBound, SingleRun};
+use crate::models::trace::accuracy::{OwnBound, SingleRun, bound_at_zero};
 use crate::models::trace::divided::{DividedModel, PartModel};
 use crate::models::trace::error::TraceError;
 use crate::models::trace::reference::{Reference, Seen};
@@ -178,7 +178,8 @@ impl Runs<'_> {
         let found = outputs.iter().zip(values.iter().zip(&actual)).enumerate().find_map(|(at, (name, pair))| {
             let (expected, actual) = pair;
             let message = if !random.contains(name.as_str()) {
-                difference(expected, actual, roundings)
+                let absolute = self.divided.absolute_bound(name, expected.value_type().element_type(), bound_at_zero);
+                difference(expected, actual, Roundings { absolute, ..roundings })
             } else if nodes.len() == 1 {
                 differs_in_kind(expected, actual)
             } else {
@@ -201,7 +202,7 @@ impl Runs<'_> {
         let nodes = || nodes.iter().filter_map(|at| self.divided.node(*at));
         let names = nodes().flat_map(|node| node.input.iter().chain(&node.output));
         let types = names.filter_map(|name| Some(self.seen.types.get(&**name)?.element_type()));
-        Roundings { steps: Steps::of_nodes(nodes()), half: coarsest_half(types) }
+        Roundings { steps: Steps::of_nodes(nodes()), half: coarsest_half(types), absolute: 0.0 }
     }
 
     /// Compares the outputs of a node by the bound of its operator.

@@ -11,16 +11,21 @@ use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::{Ask, Builtin, Ended, Host, Output, Phase, Ran, Request, Response};
 use serde::Serialize;
 
-use crate::models::comparison::{Roundings, difference, requested_output};
-use crate::models::generated_inputs::{InputGenerationError, InputPlan};
+use crate::models::comparison::{Roundings, difference, is_degenerate, requested_output};
+use crate::models::generated_inputs::{InputGenerationError, InputPlan, resized_ways};
+use crate::models::probe::RuntimeProbe;
 use crate::models::proof::TrialInputs;
+use crate::models::trace::accuracy::BoundAtZero;
 use crate::models::trace::divided::DividedModel;
 
-/// Draws of the inputs; the last one has special values.
+/// Draws of the inputs; the last one has special values, and other sizes if the model runs with them.
 const DRAWS: [usize; 2] = [0, 2];
 
 /// Time limit of a run on the built-in executor.
 const TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Maximum number of ways to generate inputs that are tried although their outputs are degenerate.
+const MAX_DEGENERATE: usize = 24;
 
 /// Maximum number of bytes of a requested output whose value is unknown.
 const UNKNOWN_OUTPUT: u64 = 1 << 28;
@@ -63,10 +68,9 @@ impl TriedModel {
 
 /// Runs a whole model on a runtime, on the given inputs, or on generated ones if there are none. `Err` has the reason why there is no result.
 pub(in crate::models) fn try_model(
-    host: &dyn Host,
+    probe: &RuntimeProbe,
     bytes: &Bytes,
     folder: Option<&Path>,
-    given: &[TrialInputs],
     limits: &Limits,
 ) -> Result<TriedModel, String> {
     let model = decode::model(bytes.clone()).map_err(|error| error.to_string())?;
@@ -74,16 +78,23 @@ pub(in crate::models) fn try_model(
     let divided = DividedModel::new(&model).ok_or("the model has no nodes")?;
     // A host copies the files of a folder.
     let folder = folder.filter(|_| !external_locations(&model).is_empty());
-    let whole = Whole { host, bytes, folder, graph, divided: &divided, limits };
-    if !given.is_empty() {
-        return whole.on_given(given);
+    let (host, bound) = (&*probe.host, probe.bound);
+    let whole = Whole { host, bytes, folder, graph, divided: &divided, limits, bound };
+    if !probe.inputs.is_empty() {
+        return whole.on_given(&probe.inputs);
     }
     let plan = InputPlan::new(graph);
     let Some(Fitting { way, inputs, expected }) = whole.fitting(&plan)? else { return whole.uncompared(&plan) };
     let result = whole.compared(&inputs, &expected);
     for draw in DRAWS.into_iter().skip(1).filter(|_| result.result == TriedResult::Runs) {
-        let Ok(inputs) = plan.inputs(way, draw, limits) else { continue };
-        let Ok(expected) = whole.expected(&inputs) else { continue };
+        let mut ways =
+            resized_ways(way, plan.ways()).into_iter().chain([way]).filter(|way| *way == 0 || plan.ways() > 1);
+        let fitting = ways.find_map(|way| {
+            let inputs = plan.inputs(way, draw, limits).ok()?;
+            let expected = whole.expected(&inputs).ok()?;
+            (way < plan.ways() || !is_degenerate(&expected)).then_some((inputs, expected))
+        });
+        let Some((inputs, expected)) = fitting else { continue };
         let other = whole.compared(&inputs, &expected);
         if other.result != TriedResult::Runs {
             return Ok(other);
@@ -108,6 +119,7 @@ struct Whole<'a> {
     graph: &'a GraphProto,
     divided: &'a DividedModel<'a>,
     limits: &'a Limits,
+    bound: BoundAtZero,
 }
 
 impl Whole<'_> {
@@ -125,29 +137,39 @@ impl Whole<'_> {
         Ok(TriedModel::new(TriedResult::Runs, None))
     }
 
-    /// Returns the first way to generate inputs on which the built-in executor runs the model, with its outputs.
+    /// Returns the first way to generate inputs on which the built-in executor runs the model, with its outputs. Degenerate ones count
+    /// if there are no others.
     fn fitting(&self, plan: &InputPlan<'_>) -> Result<Option<Fitting>, String> {
+        let mut degenerate = None;
         for way in 0..plan.ways() {
+            if degenerate.is_some() && (way > MAX_DEGENERATE || self.limits.deadline.is_over()) {
+                break;
+            }
             let inputs = match plan.inputs(way, DRAWS[0], self.limits) {
                 Ok(inputs) => inputs,
                 // Other sizes may be smaller.
                 Err(InputGenerationError::TooLarge { .. }) if way > 0 => continue,
+                Err(_) if degenerate.is_some() => break,
                 Err(error) => return Err(error.to_string()),
             };
             match self.expected(&inputs) {
+                Ok(expected) if is_degenerate(&expected) => {
+                    degenerate.get_or_insert(Fitting { way, inputs, expected });
+                }
                 Ok(expected) => return Ok(Some(Fitting { way, inputs, expected })),
                 // Other sizes do not help.
                 Err(Ended::Answered(Response::Unsupported { .. } | Response::Error { phase: Phase::Load, .. })) => {
                     break;
                 }
+                Err(Ended::Timeout(_) | Ended::OutOfMemory(_)) if degenerate.is_some() => break,
                 Err(Ended::Timeout(message) | Ended::OutOfMemory(message)) => return Err(message),
                 Err(_) => {}
             }
-            if self.limits.deadline.is_over() {
+            if degenerate.is_none() && self.limits.deadline.is_over() {
                 return Err("no inputs that fit were found in time".to_owned());
             }
         }
-        Ok(None)
+        Ok(degenerate)
     }
 
     /// Runs the model on the built-in executor.
@@ -173,7 +195,8 @@ impl Whole<'_> {
                 let (expected, actual) = (expected.value_type(), actual.value_type());
                 (expected != actual).then(|| format!("expected {expected}, got {actual}"))
             } else {
-                difference(expected, actual, roundings)
+                let absolute = self.divided.absolute_bound(name, expected.value_type().element_type(), self.bound);
+                difference(expected, actual, Roundings { absolute, ..roundings })
             };
             message.map(|message| format!("output '{name}': {message}"))
         });
@@ -230,9 +253,13 @@ impl Whole<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use onnx_conformance_reference::model::text::parse_model;
     use onnx_conformance_reference::proto::Message as _;
     use onnx_conformance_subject::Declaration;
+
+    use crate::models::trace::accuracy::bound_at_zero;
 
     use super::*;
 
@@ -251,7 +278,9 @@ mod tests {
 
     fn tried(text: &str, tamper: fn(Ended) -> Ended) -> Result<TriedModel, String> {
         let bytes = parse_model(text).unwrap().encode_to_vec().into();
-        try_model(&Tampered(tamper), &bytes, None, &[], &Limits::default())
+        let host = Arc::new(Tampered(tamper));
+        let probe = RuntimeProbe { host, measurement: None, inputs: Arc::new([]), bound: bound_at_zero };
+        try_model(&probe, &bytes, None, &Limits::default())
     }
 
     fn result(text: &str, tamper: fn(Ended) -> Ended) -> TriedResult {
@@ -289,6 +318,68 @@ mod tests {
         };
         let wrong = tried(MODEL, doubled).unwrap();
         assert!(wrong.result == TriedResult::Wrong && wrong.message.unwrap().starts_with("output 'y': "));
+    }
+
+    #[test]
+    fn a_later_draw_has_other_sizes() {
+        // The first draw has 7 rows, as the weights.
+        let of_three_rows = |ended: Ended| {
+            let values = ended.into_values().unwrap();
+            let tensor = values[0].as_tensor().unwrap();
+            let step = if tensor.shape()[0] == 3 { 1.0 } else { 0.0 };
+            let floats: Vec<f64> = tensor.floats().into_iter().map(|value| value + step).collect();
+            let tensor =
+                onnx_conformance_reference::tensor::Tensor::of_floats(tensor.element_type(), tensor.shape(), &floats);
+            Ended::Answered(Response::outputs(vec![Value::Tensor(tensor.unwrap())]))
+        };
+        assert_eq!(result(&MODEL.replace("Exp", "Sigmoid"), of_three_rows), TriedResult::Wrong);
+    }
+
+    #[test]
+    fn inputs_that_are_too_small_do_not_count() {
+        let zeros_for_nan = |ended: Ended| {
+            let values = ended.into_values().unwrap();
+            let tensor = values[0].as_tensor().unwrap();
+            let floats: Vec<f64> =
+                tensor.floats().into_iter().map(|value| if value.is_nan() { 0.0 } else { value }).collect();
+            let tensor =
+                onnx_conformance_reference::tensor::Tensor::of_floats(tensor.element_type(), tensor.shape(), &floats);
+            Ended::Answered(Response::outputs(vec![Value::Tensor(tensor.unwrap())]))
+        };
+        // The mean of no elements is NaN; the model has the size 100.
+        let text = |end: usize| {
+            format!(
+                r#"<ir_version: 8, opset_import: ["" : 13]> g (float[N] x) => (float[1] y) <int64[1] s = {{4}}, int64[1] e = {{{end}}}> {{
+                    p = Slice (x, s, e)
+                    y = ReduceMean (p)
+                }}"#
+            )
+        };
+        assert_eq!(result(&text(100), zeros_for_nan), TriedResult::Runs);
+        assert_eq!(result(&text(4), zeros_for_nan), TriedResult::Wrong);
+    }
+
+    #[test]
+    fn an_output_is_as_close_as_its_operator_is_near_zero() {
+        let shifted = |ended: Ended| {
+            let values = ended.into_values().unwrap();
+            let tensor = values[0].as_tensor().unwrap();
+            let floats: Vec<f64> = tensor.floats().into_iter().map(|value| value + 5e-7).collect();
+            let tensor =
+                onnx_conformance_reference::tensor::Tensor::of_floats(tensor.element_type(), tensor.shape(), &floats);
+            Ended::Answered(Response::outputs(vec![Value::Tensor(tensor.unwrap())]))
+        };
+        let text = |operator: &str| {
+            format!(
+                r#"<ir_version: 8, opset_import: ["" : 13]> g (float[N] x) => (float[1, N] y) <float c = {{20}}, int64[2] s = {{1, -1}}> {{
+                    a = Sub (x, c)
+                    b = {operator} (a)
+                    y = Reshape (b, s)
+                }}"#
+            )
+        };
+        assert_eq!(result(&text("Sigmoid"), shifted), TriedResult::Runs);
+        assert_eq!(result(&text("Exp"), shifted), TriedResult::Wrong);
     }
 
     #[test]
