@@ -20,11 +20,12 @@ const SOURCES: [&str; 6] =
     ["src", "crates/subject/src", "crates/cases/src", "crates/harness/src", "crates/report/src", "crates/browser/src"];
 
 /// Placeholders, each with sample values.
-const PLACEHOLDERS: [(&str, &[&str]); 25] = [
+const PLACEHOLDERS: [(&str, &[&str]); 26] = [
     ("{operator}", &["Sum@13"]),
     ("{variant}", &["constants"]),
     ("ID", &[CASE]),
     ("${id}", &[CASE]),
+    ("${finding}", &["onnx-reference/onehot-depth"]),
     ("${sample.id}", &[CASE]),
     ("{sample}", &[CASE]),
     ("CASE", &[CASE]),
@@ -49,13 +50,14 @@ const PLACEHOLDERS: [(&str, &[&str]); 25] = [
 ];
 
 /// Option values that differ from their placeholder: command, option, and value.
-const VALUES: [(&str, &str, &str); 16] = [
+const VALUES: [(&str, &str, &str); 17] = [
     ("run", "--runtime", "builtin"),
     ("smoke", "--runtime", "builtin"),
     ("init", "--runtime", "builtin"),
     ("check", "--node", "0"),
     ("check", "--save-node", "made"),
     ("run", "--suite", "suite"),
+    ("list", "--suite", "suite"),
     ("run", "--resume", "r.jsonl"),
     ("run", "--expectations", "file.yaml"),
     ("init", "--from", "r.jsonl"),

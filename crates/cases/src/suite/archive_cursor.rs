@@ -202,9 +202,13 @@ mod tests {
     fn numbers_and_texts_read_back() {
         let mut bytes = Vec::new();
         let values = [0, 127, 128, 300, u64::from(u32::MAX), u64::MAX];
-        values.iter().for_each(|value| put_int(&mut bytes, *value));
+        for value in &values {
+            put_int(&mut bytes, *value);
+        }
         let signed = [0, -1, 1, i64::MIN, i64::MAX];
-        signed.iter().for_each(|value| put_int(&mut bytes, zigzag(*value)));
+        for value in &signed {
+            put_int(&mut bytes, zigzag(*value));
+        }
         put_text(&mut bytes, "caf\u{e9}");
         let mut cursor = Cursor::new(&bytes, "here");
         assert_eq!(values.map(|_| cursor.int().unwrap()), values);

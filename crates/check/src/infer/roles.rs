@@ -23,7 +23,7 @@ const ROW_BY_ROW: [&str; 13] = [
 /// First opset at which matrix products broadcast as numpy does, without attributes.
 const NUMPY_BROADCASTING: u32 = 7;
 
-/// First opset at which BatchNormalization has no statistics for each place.
+/// First opset at which `BatchNormalization` has no statistics for each place.
 const STATISTICS_OF_CHANNELS: u32 = 9;
 
 /// First opset at which recurrent operators have `layout`.
@@ -93,7 +93,7 @@ fn recurrent(view: &NodeView<'_, '_>, at: usize, axis: usize) -> Option<Role> {
     }
 }
 
-/// Returns the role of an axis of MatMul: rows and columns are free, and so are batches if the other factor has none.
+/// Returns the role of an axis of `MatMul`: rows and columns are free, and so are batches if the other factor has none.
 fn product(view: &NodeView<'_, '_>, at: usize, axis: usize) -> Option<Role> {
     let (rank, other) = (view.rank(at)?, view.rank(at.checked_sub(1).unwrap_or(1))?);
     let from_the_back = rank.checked_sub(axis)?;
@@ -122,7 +122,7 @@ fn general_product(view: &NodeView<'_, '_>, at: usize, axis: usize) -> Option<Ro
     }
 }
 
-/// Returns the role of an axis of LayerNormalization: those before the normalized ones are free, if the scale has none of them.
+/// Returns the role of an axis of `LayerNormalization`: those before the normalized ones are free, if the scale has none of them.
 fn batch_of_layers(view: &NodeView<'_, '_>, at: usize, axis: usize) -> Option<Role> {
     let rank = view.rank(0)?;
     let first = view.int("axis")?;

@@ -299,7 +299,7 @@ fn with_reason((entry, cases): EntryGroup, old_entries: &[Option<&Entry>]) -> En
     match reasons.next().flatten() {
         Some(first) if reasons.all(|reason| reason.as_ref() == Some(&first)) => {
             let (reason, url, binding) = first;
-            Entry { reason, url, binding, ..entry }
+            Entry { binding, reason, url, ..entry }
         }
         _ => entry,
     }

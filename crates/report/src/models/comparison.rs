@@ -125,7 +125,8 @@ fn deviation(expected: &Value, actual: &Value, roundings: Roundings) -> Option<S
     }
     let (expected, actual) = (expected.as_tensor()?.floats(), actual.as_tensor()?.floats());
     let finite = expected.iter().zip(&actual).filter(|(one, other)| one.is_finite() && other.is_finite());
-    let sums = finite.fold((0.0, 0.0), |(off, all), (one, other)| (off + (one - other).powi(2), all + one.powi(2)));
+    let sums =
+        finite.fold((0.0, 0.0), |(off, all), (one, other)| (off + (one - other) * (one - other), all + one * one));
     let share = (sums.0 / sums.1).sqrt();
     let percent = 100.0 * share;
     (share > MOST_DEVIATION)

@@ -84,11 +84,11 @@
   }
 
   function issue(data) {
-    const id = `${data.runtime}/${data.id}`;
+    const finding = `${data.runtime}/${data.id}`;
     if (!data.issue) return el("p", { class: "quiet" }, "The text of the standard does not decide this, so there is no issue to file about the runtime.");
     return [
       el("p", { class: "actions" }, site.copyButton("Copy as issue", data.issue), site.saveButton("Download the issue", `${data.id}.md`, "text/markdown", () => data.issue),
-        site.copyButton("Copy command", `onnx-conformance show --issue ${id}`)),
+        site.copyButton("Copy command", `onnx-conformance show --issue ${finding}`)),
       el("details", null, el("summary", null, "Text of the issue"), el("pre", { tabindex: "0" }, data.issue)),
     ];
   }
@@ -114,12 +114,13 @@
     if (found.length !== 1) return missing(all, name, found);
     const [row] = found;
     const [front, data] = [await site.front(), await site.load(`finding/${row.runtime}/${row.id}`)];
+    const finding = `${row.runtime}/${row.id}`;
     const hasPage = front.byName.has(data.sample.split("/").slice(0, 2).join("/").replace(/-\d+$/, "")) || data.sample.startsWith("graph/");
     return [
       el("p", { class: "crumbs" }, link("#/findings", null, "Findings"), " · ", link(site.href(["findings"], { runtime: row.runtime }), null, row.runtime), " · ",
         separated(row.about.map((one) => (front.byName.has(one) ? link(site.href(["findings"], { op: one }), null, one.replace(/^ai\.onnx\//, "")) : subject(front, one))))),
       el("h1", null, data.title),
-      el("p", { class: "facts" }, site.mark({ key: row.state, bad: 0, total: 0 }, site.STATE[row.state].name), el("span", null, `${row.runtime} ${data.versions}`), code(`${row.runtime}/${row.id}`)),
+      el("p", { class: "facts" }, site.mark({ key: row.state, bad: 0, total: 0 }, site.STATE[row.state].name), el("span", null, `${row.runtime} ${data.versions}`), code(finding)),
       el("h2", null, "The standard"),
       el("blockquote", null, data.proof),
       data.text ? el("p", null, data.text) : null,
@@ -134,7 +135,7 @@
       data.shown.length > 0 ? shownBy(data) : null,
       el("p", { class: "quiet" }, "Patterns: ", separated(data.cases.map((pattern) => code(pattern)))),
       el("h2", null, "Run it"),
-      el("pre", { tabindex: "0" }, `onnx-conformance show ${row.runtime}/${row.id}\nonnx-conformance run '${data.sample}' --runtime ${row.runtime}`),
+      el("pre", { tabindex: "0" }, `onnx-conformance show ${finding}\nonnx-conformance run '${data.sample}' --runtime ${row.runtime}`),
     ];
   });
 })();
