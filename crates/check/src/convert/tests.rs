@@ -435,6 +435,20 @@ fn indices_that_are_computed_are_counted_from_the_front() {
 }
 
 #[test]
+fn scalar_axes_become_a_vector() {
+    let constant = r#"<ir_version: 8, opset_import: ["" : 17]> g (float[2, 3] x) => (float[2, 1, 3] y) <int64 a = {1}>
+        { y = Unsqueeze (x, a) }"#;
+    check_expanded(constant, 23, &[2, 3], &["Unsqueeze"]);
+    let computed = r#"<ir_version: 8, opset_import: ["" : 17]> g (float[2, 3] x) => (float[2, 1, 3] y)
+        <int64 zero = {0}, int64 one = {1}>
+        { m = ReduceMax <keepdims = 0> (x) c = Cast <to = 7> (m) z = Mul (c, zero) a = Add (z, one) y = Unsqueeze (x, a) }"#;
+    check_expanded(computed, 23, &[2, 3], &["ReduceMax", "Cast", "Mul", "Add", "Reshape", "Unsqueeze"]);
+    let squeezed = r#"<ir_version: 8, opset_import: ["" : 13]> g (float[2, 1, 3] x) => (float[2, 3] y) <int64 a = {1}>
+        { y = Squeeze (x, a) }"#;
+    check_expanded(squeezed, 24, &[2, 1, 3], &["Squeeze"]);
+}
+
+#[test]
 fn triangles_are_selected_by_positions() {
     let text = |size: &str, upper: i64| {
         format!(

@@ -9,11 +9,13 @@ use onnx_conformance_reference::types::ValueType;
 use super::rule::{Rule, unchanged};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_int, get_ints};
-use crate::convert::draft::{Draft, as_attribute};
+use crate::convert::draft::{Draft, NewNode, as_attribute};
+use crate::facts::ValueFact;
 use crate::infer::{contradiction, shape_text};
 
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Squeeze", "Unsqueeze"], versions: (11, 13), up: axes_to_input, down: axes_to_attribute },
+    Rule { operators: &["Squeeze", "Unsqueeze"], versions: (21, 23), up: axes_to_vector, down: unchanged },
     Rule { operators: &["ReduceSum"], versions: (11, 13), up: axes_to_input, down: reduction_to_attribute },
     Rule {
         operators: &[
@@ -119,6 +121,27 @@ pub(super) fn vector(values: &[i64]) -> Step<Tensor> {
 pub(super) fn tensor(element: ElementType, shape: &[usize], values: &[i64]) -> Step<Tensor> {
     let values: Vec<i128> = values.iter().map(|value| i128::from(*value)).collect();
     Tensor::of_integers(element, shape, &values).or_else(|error| impossible(error.to_string()))
+}
+
+/// Makes a vector of axes of another rank, since the text of the target calls axes one-dimensional.
+fn axes_to_vector(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let fact = draft.fact(1);
+    if !draft.has_input(1) || fact.shape.as_ref().is_none_or(|shape| shape.len() == 1) {
+        return Ok(());
+    }
+    if let Some(tensor) = draft.constant(1) {
+        let vector = tensor.with_shape(vec![tensor.len()]).or_else(|error| impossible(error.to_string()))?;
+        draft.set_constant(1, "axes", &vector);
+        draft.edit(format!("the axes become a vector, as {} requires", to.version));
+        return Ok(());
+    }
+    let stem = draft.stem("axes_shape");
+    let shape = draft.add_constant(&stem, &vector(&[-1])?);
+    let (input, element) = (draft.input(1), draft.element(1).ok());
+    let name = draft.before(NewNode { op: "Reshape", inputs: &[&input, &shape], attributes: Vec::new(), element })?;
+    draft.set_input(1, name, Some(ValueFact { shape: Some(vec![Dim::Unknown]), elements: None, ..fact }));
+    draft.edit(format!("the axes become a vector, as {} requires: Reshape before", to.version));
+    Ok(())
 }
 
 /// Replaces negative axes, which refer to the first input.
