@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use anstream::ColorChoice;
 use clap::error::ErrorKind;
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 use onnx_conformance_cases::suite::{FilterError, Generated, Releases, SUITE_VERSION, Suite, remove_temporary};
 use onnx_conformance_harness::{exit, interrupt};
 
@@ -20,6 +21,29 @@ use crate::cli::{
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+
+    /// Colour of output and errors. By default, a terminal shows it unless `NO_COLOR` is set
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", hide_default_value = true)]
+    color: Color,
+}
+
+/// When output is coloured.
+#[derive(Debug, Default, Clone, Copy, ValueEnum)]
+enum Color {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+impl From<Color> for ColorChoice {
+    fn from(color: Color) -> ColorChoice {
+        match color {
+            Color::Auto => ColorChoice::Auto,
+            Color::Always => ColorChoice::Always,
+            Color::Never => ColorChoice::Never,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -97,6 +121,7 @@ fn run() -> u8 {
             return code;
         }
     };
+    ColorChoice::from(arguments.color).write_global();
     // If no handler can be installed, a signal ends the program at once.
     let _ = interrupt::set_signal_handlers();
     let done = arguments.command.run();

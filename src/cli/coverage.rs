@@ -9,7 +9,7 @@ use onnx_conformance_cases::case::{Variant, read_text};
 use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::measure::Measurements;
-use onnx_conformance_harness::run::{Event, Runner, plan};
+use onnx_conformance_harness::run::{Event, Plan, Runner, Summary, plan};
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_report::coverage::{
     Conversions, Count, Coverage, CoverageCollector, CoverageKind, Exclusions, GraphCoverage, OperatorText, Thread,
@@ -18,6 +18,7 @@ use onnx_conformance_subject::{Builtin, Stop};
 use serde_json::json;
 
 use crate::cli::coverage_text::{self, Format, Question};
+use crate::cli::progress::Progress;
 use crate::cli::suggest::note_nothing_matches;
 use crate::cli::usage::Usage;
 use crate::cli::{options, print};
@@ -64,6 +65,10 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["unconfirmed", "sizes", "conversions", "threads", "graphs"])]
     text: bool,
 
+    /// End with exit code 1 if the cases miss something, or if an exclusion is not needed
+    #[arg(long, conflicts_with_all = ["unconfirmed", "sizes", "conversions", "threads", "graphs", "text"])]
+    check: bool,
+
     /// With --text and a table: count the cases of each sentence that pass in these results of a run
     #[arg(long, value_name = "RESULTS", requires = "text")]
     results: Option<PathBuf>,
@@ -105,17 +110,14 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let (operators, exclusions) = (arguments.selection.operators()?, exclusions(arguments)?);
     let survey = CoverageCollector::new(Specs::embedded(), &operators, &exclusions, &filter)?;
     let survey = survey.with_runtimes(&evidence);
-    let mut broken = 0;
-    let runtime = Builtin::new(Duration::from_mins(1));
-    let record = |case: &_, result: &_| survey.record(case, result);
-    Runner::new(&plan, &runtime, &Stop::default()).inspected_by(&record).run(|event| {
-        if let Event::Broken(error) = event {
-            broken += 1;
-            print::note(&format!("broken case: {error}"));
-        }
-    });
+    let is_broken = run_all(&plan, &survey);
     let coverage = survey.finish();
-    let code = if broken > 0 { exit::HARNESS } else { exit::SUCCESS };
+    let is_complete = coverage.missing().is_empty() && coverage.unused_exclusions().is_empty();
+    let code = match () {
+        () if is_broken => exit::HARNESS,
+        () if arguments.check && !is_complete => exit::REGRESSION,
+        () => exit::SUCCESS,
+    };
     if arguments.format == Format::Json {
         print_json(&coverage)?;
         return Ok(code);
@@ -130,6 +132,26 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         print::line(&OperatorText::summary(&texts))?;
     }
     Ok(code)
+}
+
+/// Runs the cases on the built-in executor, and records what they cover. Returns true if cases cannot be loaded.
+fn run_all(plan: &Plan<'_>, survey: &CoverageCollector<'_>) -> bool {
+    let mut is_broken = false;
+    let runtime = Builtin::new(Duration::from_mins(1));
+    let record = |case: &_, result: &_| survey.record(case, result);
+    let (mut progress, mut summary) = (Progress::new(plan.selected), Summary::default());
+    Runner::new(plan, &runtime, &Stop::default()).inspected_by(&record).run(|event| match event {
+        Event::Broken(error) => {
+            is_broken = true;
+            print::note(&format!("broken case: {error}"));
+        }
+        Event::Finished(result) => {
+            summary.add(&result);
+            progress.show(&summary);
+        }
+    });
+    progress.finish();
+    is_broken
 }
 
 /// Prints the items that the options choose, a line each.

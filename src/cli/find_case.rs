@@ -5,19 +5,34 @@ use onnx_conformance_cases::case::{Case, TextRelease};
 use onnx_conformance_cases::suite::{Filter, Suite, is_glob};
 use onnx_conformance_harness::run::Confirm as _;
 
+use crate::cli::operator_name::OperatorName;
 use crate::cli::options::Sources;
 use crate::cli::print;
 use crate::cli::suggest::near_pattern;
 use crate::cli::usage::Usage;
 
-/// Returns the case with this id, or the first that a glob selects, with its level by the text of a release. An error suggests the
-/// nearest id.
+/// Returns the case with this id, or the first of a glob, a group or an operator, with its level by the text of a release. An error
+/// suggests the nearest id.
 pub(crate) fn find(sources: &Sources, text: TextRelease, id: &str) -> anyhow::Result<Case> {
     let suite = sources.open_by(text)?;
-    match find_in(&suite, sources, id)? {
+    if let Some(case) = find_in(&suite, sources, id)? {
+        return Ok(case);
+    }
+    let group = if id.contains('/') { Some(id.to_owned()) } else { newest_version(sources, id) };
+    let first = match group {
+        Some(group) => first_of_group(&suite, sources, &group)?,
+        None => None,
+    };
+    match first {
         Some(case) => Ok(case),
         None => bail!(no_case(&suite, id)),
     }
+}
+
+/// Returns the group of an operator's newest version, or of the version after its `@`.
+fn newest_version(sources: &Sources, name: &str) -> Option<String> {
+    let version = OperatorName::parse(name).ok().filter(|_| sources.is_project())?.version().ok()?;
+    Some(version.qualified())
 }
 
 /// Returns the case of an open suite with this id, or the first that a glob selects.

@@ -18,17 +18,18 @@ const CHECK: &str = "check";
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Operators, such as Sum or ai.onnx.ml/Scaler, or `check` for the rules of models [default: all]
-    #[arg(value_name = "OPERATOR|check")]
+    /// Operators, such as Sum or ai.onnx.ml/Scaler, or `check` for the rules of models, or some of these, such as node/type or
+    /// node [default: all]
+    #[arg(value_name = "OPERATOR|check|RULE")]
     of: Vec<String>,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let is_everything = arguments.of.is_empty();
     let mut rows = rules_of_operators(&operators(&arguments.of)?)?;
-    if is_everything || arguments.of.iter().any(|name| name == CHECK) {
-        rows.extend(RuleId::ALL.into_iter().map(|rule| (rule.id().to_owned(), rule.sentence().to_owned())));
-    }
+    let is_named = |rule: &RuleId| arguments.of.is_empty() || arguments.of.iter().any(|name| is_rule(name, *rule));
+    rows.extend(
+        RuleId::ALL.into_iter().filter(is_named).map(|rule| (rule.id().to_owned(), rule.sentence().to_owned())),
+    );
     if rows.is_empty() {
         print::note(&format!("there are no rules of {}", arguments.of.join(", ")));
         return Ok(exit::NOTHING);
@@ -39,10 +40,15 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     Ok(exit::SUCCESS)
 }
 
+/// Returns true if a name is that of a rule of `check`, the beginning of its id, or the word for all of them.
+fn is_rule(name: &str, rule: RuleId) -> bool {
+    name == CHECK || rule.id().strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// Returns the newest version of each named operator, or of all.
 fn operators(named: &[String]) -> anyhow::Result<Vec<OperatorVersion>> {
     let mut found = Vec::new();
-    for text in named.iter().filter(|name| *name != CHECK) {
+    for text in named.iter().filter(|name| !RuleId::ALL.into_iter().any(|rule| is_rule(name, rule))) {
         let name = OperatorName::parse(text)?;
         name.note_case();
         found.push(name.version()?);

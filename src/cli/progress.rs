@@ -49,3 +49,33 @@ impl Progress {
         self.bar.finish_and_clear();
     }
 }
+
+/// A spinner on standard error, or one line if that is not a terminal, for work whose length is unknown.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    bar: ProgressBar,
+}
+
+impl Waiting {
+    /// Shows what is being done, such as `writing the site`, and for how long.
+    pub(crate) fn new(what: &'static str) -> Waiting {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_message(what);
+        if bar.is_hidden() {
+            print::note(what);
+        } else {
+            bar.enable_steady_tick(Duration::from_millis(100));
+        }
+        Waiting { bar }
+    }
+}
+
+impl Drop for Waiting {
+    /// Removes the spinner, also after an error.
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -9,6 +9,7 @@ use onnx_conformance_cases::suite::{Generated, Suite};
 use onnx_conformance_harness::exit;
 use onnx_conformance_report::site::{Column, Extra, write_site};
 
+use crate::cli::progress::Waiting;
 use crate::cli::standard_text::standard_texts;
 use crate::cli::usage::Usage;
 use crate::cli::{print, results_file};
@@ -62,7 +63,9 @@ pub fn write(arguments: &Arguments, mut extra: Extra) -> anyhow::Result<u8> {
     for path in &arguments.files {
         columns.push(Column::from_results(&path.display().to_string(), &results_file::read(path)?, &digest));
     }
+    let waiting = Waiting::new("writing the site");
     let written = write_site(&arguments.output, columns, &digest, extra)?;
+    drop(waiting);
     for remark in &written.remarks {
         print::note(remark);
     }

@@ -85,3 +85,17 @@ fn a_number_out_of_range_is_told_its_range() {
     }
     call(&["run", "-j", "1024", "ai.onnx/Abs-13/known_values"]).expect(0, " pass");
 }
+
+#[test]
+fn a_message_is_coloured_only_if_asked_for() {
+    let folder = Folder::with_identity("case");
+    folder.write("other.yaml", "runtime: builtin\nexpect:\n  - {cases: a, outcome: error, more: 1}\n");
+    let file = folder.file("other.yaml");
+    let message =
+        |color: &[&str]| call(&[&["run", "ai.onnx/Abs-13/**", "--expectations", &file][..], color].concat()).err;
+    assert!(message(&["--color", "always"]).contains("\u{1b}["));
+    for color in [&["--color", "never"][..], &[]] {
+        assert!(!message(color).contains('\u{1b}'), "{color:?}");
+    }
+    call(&["--color", "blue", "list", "outcomes"]).expect(64, "[possible values: auto, always, never]");
+}

@@ -112,9 +112,9 @@ fn the_options_of_a_run_are_grouped() {
     ] {
         assert!((from..to).contains(&place(option)), "{option}");
     }
-    // Without a heading, the only option is --help.
+    // Without a heading are the options of every command, --color and --help.
     let ungrouped = &help[headings[1]..cases];
-    assert_eq!(ungrouped.matches("--").count(), 1, "{ungrouped}");
+    assert_eq!(ungrouped.matches("--").count(), 2, "{ungrouped}");
 }
 
 #[test]
@@ -126,6 +126,9 @@ fn the_first_word_says_what_is_listed() {
     call(&["list", "--format", "json", "findings"]).expect(64, misplaced);
     call(&["list", "nonsense"]).expect(3, "no case matches");
     call(&["list", "outcomes"]).expect(0, "\nmismatch ");
+    assert_eq!(call(&["list", "rules", "node/type"]).expect(0, "node/type ").out.lines().count(), 1);
+    let of_nodes = call(&["list", "rules", "node", "Sum"]).expect(0, "\nnode/type ").out;
+    assert!(of_nodes.starts_with("Sum/formula ") && !of_nodes.contains("\ngraph/"), "{of_nodes}");
     let rules = call(&["list", "rules", "Sum", "ai.onnx.ml/Scaler"]).expect(0, "Sum/C2 ").out;
     assert!(rules.starts_with("Sum/formula ") && rules.contains("\nai.onnx.ml/Scaler/formula "), "{rules}");
     for line in rules.lines() {

@@ -107,6 +107,8 @@ fn a_name_of_nothing_is_bad_usage_with_the_nearest_names() {
         call(&["show", thing]).expect(64, hint);
     }
     let folder = Folder::with_identity("case");
+    call(&["trace", "Selu@6"]).expect(0, "case ai.onnx/Selu-6/");
+    call(&["trace", "ai.onnx/Selu-6"]).expect(0, "case ai.onnx/Selu-6/");
     call(&["show", "Sum", "--suite", &folder.argument()]).expect(64, "there is no case 'Sum'");
 }
 
@@ -160,6 +162,9 @@ fn programs_get_json() {
     assert_eq!((ran["conclusion"].as_str(), ran["outcomes"]["pass"].as_u64()), (Some("as-expected"), Some(1)), "{ran}");
     let covered = json(&["coverage", "ai.onnx/Abs-13/**", "--format", "json"]);
     assert!(covered["totals"].is_object() && covered["missing"].is_array(), "{covered}");
+    assert_eq!(call(&["coverage", "ai.onnx/Abs-13/**", "--check"]).code, 0);
+    let one = ["coverage", "ai.onnx/Abs-13/refuse/surplus-input", "--check"];
+    call(&one).expect(1, "ai.onnx/Abs-13 types: ");
     let differs = json(&["diff", "Softmax", "11", "13", "--format", "json"]);
     let changed = json(&["changes", "0.1.0", "--format", "json"]);
     for object in [shown, ran, covered, differs, changed] {

@@ -92,7 +92,7 @@ enum Lane {
 /// Time of each step of a lane.
 type Times = Vec<(&'static str, Duration)>;
 
-const STEPS: [Step; 16] = [
+const STEPS: [Step; 17] = [
     Step { name: "cargo fmt", lane: Lane::Workspace, run: |_| cargo(&["fmt", "--all", "--check"]) },
     Step { name: "cargo clippy", lane: Lane::Workspace, run: |_| clippy() },
     Step { name: "cargo test", lane: Lane::Workspace, run: |_| cargo(&["test"]) },
@@ -128,6 +128,11 @@ const STEPS: [Step; 16] = [
         run: |arguments| slow(arguments, || runtime_crates(arguments)),
     },
     Step { name: "cargo doc", lane: Lane::Users, run: |_| doc() },
+    Step {
+        name: "cargo xtask coverage",
+        lane: Lane::Users,
+        run: |arguments| slow(arguments, || this(&["coverage", "--check"])),
+    },
     Step { name: "cargo xtask faults", lane: Lane::Users, run: |arguments| slow(arguments, || this(&["faults"])) },
     Step {
         name: "cargo xtask fuzz",

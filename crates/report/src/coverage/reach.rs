@@ -166,9 +166,11 @@ fn values(node: &Node<'_>, data: &DataSet, items: &mut BTreeSet<CoverageItem>) {
     let is_finite = [CoverageKind::NotANumber, CoverageKind::PositiveInfinity, CoverageKind::NegativeInfinity]
         .iter()
         .all(|kind| !floats.contains(kind));
+    let is_given = |name: &Text| name.is_empty() || known.contains_key(name.as_str());
     let overflows =
         |name: &Text| data.outputs.iter().any(|output| output.name == *name && expects_infinity(&output.expected));
-    if count > 0 && is_finite && node.proto.output.iter().any(overflows) {
+    // Another input, such as a constant, may be infinite.
+    if count > 0 && is_finite && node.proto.input.iter().all(is_given) && node.proto.output.iter().any(overflows) {
         items.insert(CoverageItem::new(CoverageKind::Overflow));
     }
     items.extend(floats.into_iter().map(CoverageItem::new));
