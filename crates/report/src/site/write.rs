@@ -25,7 +25,7 @@ use crate::coverage::{OperatorText, TextError};
 use crate::site::column::{Column, make_keys_unique};
 use crate::site::columns::ShownColumns;
 use crate::site::failures::{Changed, Disagreement, Failure, OperatorFailures};
-use crate::site::finding_pages::{self, MeasuredFinding, ShownBy};
+use crate::site::finding_pages::{self, MeasuredFinding, SampleTexts, ShownBy};
 use crate::site::findings::{self, FindingData};
 use crate::site::front::{FrontBuilder, VersionStates};
 use crate::site::graphs::{self, GraphsError, Topic};
@@ -34,13 +34,22 @@ use crate::site::rules;
 use crate::site::sample::samples;
 use crate::site::search::OperatorWords;
 use crate::site::severity::tables_script;
+use crate::site::static_pages::{
+    self, BaseUrl, OperatorEntry, OperatorSources, PICTURE, Page, Sources, StaticError, front_head,
+};
 use crate::site::table::VersionTable;
 use crate::site::tools::{self, ToolsError};
 
+/// Front page, with a line for the tags that describe it.
+const FRONT: &str = include_str!("assets/index.html");
+
+/// Line of the front page that is replaced by these tags.
+const DESCRIPTION: &str = "<!-- description -->\n";
+
 /// Files that do not depend on measurements.
 const ASSETS: &[(&str, &str)] = &[
-    ("index.html", include_str!("assets/index.html")),
     ("site.css", include_str!("assets/site.css")),
+    ("old.js", include_str!("assets/old.js")),
     ("app.js", include_str!("assets/app.js")),
     ("states.js", include_str!("assets/states.js")),
     ("match.js", include_str!("assets/match.js")),
@@ -114,6 +123,9 @@ pub enum SiteError {
     /// The sample of a finding cannot be made.
     #[error(transparent)]
     Suite(#[from] SuiteError),
+    /// A page without JavaScript cannot be made.
+    #[error(transparent)]
+    Static(#[from] StaticError),
 }
 
 impl From<ToolsError> for SiteError {
@@ -136,6 +148,8 @@ pub struct Extra {
     pub texts: Option<StandardTexts>,
     /// The program that runs in the browser, as WebAssembly. Without it the pages say that they cannot compute.
     pub module: Option<Vec<u8>>,
+    /// Address at which the site is published. With it the site has a map for search engines and a page for unknown addresses.
+    pub base_url: Option<BaseUrl>,
 }
 
 /// A written site.
@@ -161,6 +175,9 @@ struct OperatorPages {
     findings: Vec<FindingData>,
     words: OperatorWords,
     data: String,
+    /// Summary for pages without JavaScript, and the operator's own.
+    entry: Option<OperatorEntry>,
+    page: Page,
 }
 
 /// Data of a runtime's page.
@@ -184,11 +201,9 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
     let remarks = columns.iter().flat_map(|column| column.remarks().to_vec()).collect();
     let (columns, elsewhere): (Vec<Column>, Vec<Column>) = columns.into_iter().partition(Column::is_shown);
     let columns = ShownColumns::new(columns);
-    let mut out = Output { folder: folder.to_owned(), files: 0, largest: 0 };
-    for (name, text) in ASSETS {
-        out.write(name, text)?;
-    }
-    out.write("tables.js", &tables_script())?;
+    let mut out =
+        Output { folder: folder.to_owned(), base: extra.base_url.clone(), pages: Vec::new(), files: 0, largest: 0 };
+    out.assets()?;
     let (catalog, findings) = (OperatorCatalog::embedded(), Findings::embedded()?);
     let evidence = ConfirmingRuntimes::embedded()?;
     let specs = Specs::embedded();
@@ -209,7 +224,7 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
     let operators: Vec<OperatorPages> =
         names.into_par_iter().map(|(domain, name)| parts.pages(domain, name)).collect::<Result<_, SiteError>>()?;
     write_operators(&mut out, &columns, &operators)?;
-    write_findings(&mut out, findings, &operators)?;
+    write_findings(&mut out, findings, &columns, &operators)?;
     let topics = graphs::topics(&columns, findings)?;
     for (path, pattern) in topics.iter().flat_map(Topic::files) {
         out.json(&path, pattern)?;
@@ -226,6 +241,7 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
     front.findings = findings.all().count();
     front.module = extra.module.map_or(Ok(0), |module| out.module(&module))?;
     out.json("data/front.js", &front)?;
+    out.sitemap()?;
     let page = folder.join("index.html");
     Ok(Written { page, files: out.files, largest: out.largest, remarks })
 }
@@ -254,6 +270,8 @@ impl Parts<'_> {
         let (texts, standard, columns) = (self.texts, self.standard, self.columns);
         let nothing = OperatorText::default();
         let sentences = self.sentences.get(&format!("{domain}/{name}")).unwrap_or(&nothing);
+        let sources = OperatorSources { file, tables: &tables, columns, findings: &findings, sentences };
+        let page = sources.page()?;
         let findings_of_page = findings.clone();
         let parts = OperatorParts {
             file,
@@ -276,6 +294,8 @@ impl Parts<'_> {
             findings,
             words: OperatorWords::new(file, &tables),
             data,
+            entry: OperatorEntry::new(&tables, &file.summary, columns),
+            page,
         })
     }
 }
@@ -285,6 +305,7 @@ impl Parts<'_> {
 fn write_operators(out: &mut Output, columns: &ShownColumns, operators: &[OperatorPages]) -> Result<(), SiteError> {
     for pages in operators {
         out.data(&format!("data/op/{}/{}.js", pages.domain, pages.name), &pages.data)?;
+        out.page(&pages.page)?;
     }
     for (index, column) in columns.iter().enumerate() {
         let data = runtime_data(index, columns, operators);
@@ -295,8 +316,13 @@ fn write_operators(out: &mut Output, columns: &ShownColumns, operators: &[Operat
     out.json("data/search.js", &operators.iter().map(|pages| &pages.words).collect::<Vec<_>>())
 }
 
-/// Writes the list of findings, and the page of each.
-fn write_findings(out: &mut Output, findings: &Findings, operators: &[OperatorPages]) -> Result<(), SiteError> {
+/// Writes the list of findings, the page of each, and the pages without JavaScript that are not about an operator.
+fn write_findings(
+    out: &mut Output,
+    findings: &Findings,
+    columns: &ShownColumns,
+    operators: &[OperatorPages],
+) -> Result<(), SiteError> {
     let mut shown: BTreeMap<String, Vec<ShownBy>> = BTreeMap::new();
     for pages in operators {
         for finding in &pages.findings {
@@ -307,12 +333,33 @@ fn write_findings(out: &mut Output, findings: &Findings, operators: &[OperatorPa
         }
     }
     let measured = finding_pages::measured(findings, &shown)?;
-    let issues = finding_pages::issues(findings.all())?;
+    let samples = finding_pages::samples(findings.all())?;
     for finding in &measured {
-        out.json(&finding.path(), &finding.page(&issues)?)?;
+        out.json(&finding.path(), &finding.page(&samples)?)?;
     }
     let rows = measured.iter().map(MeasuredFinding::row).collect::<Result<Vec<_>, _>>()?;
-    out.json("data/findings.js", &rows)
+    out.json("data/findings.js", &rows)?;
+    write_static_pages(out, columns, operators, &measured, &samples)
+}
+
+/// Writes the pages without JavaScript that are not about an operator, and the picture of all results.
+fn write_static_pages(
+    out: &mut Output,
+    columns: &ShownColumns,
+    operators: &[OperatorPages],
+    findings: &[MeasuredFinding<'_>],
+    samples: &BTreeMap<String, SampleTexts>,
+) -> Result<(), SiteError> {
+    let entries: Vec<(&OperatorEntry, &OperatorFailures)> =
+        operators.iter().filter_map(|pages| Some((pages.entry.as_ref()?, &pages.failures))).collect();
+    let sources = Sources { columns, operators: &entries, findings, samples };
+    for page in static_pages::pages(&sources)? {
+        out.page(&page)?;
+    }
+    out.json("data/releases.js", &static_pages::release_names()?)?;
+    let summaries: Vec<&OperatorEntry> = entries.iter().map(|(entry, _)| *entry).collect();
+    let picture = static_pages::picture(columns, &summaries).map_err(StaticError::Picture)?;
+    out.bytes(PICTURE, &picture)
 }
 
 /// Returns the data of a column's page.
@@ -335,11 +382,40 @@ fn runtime_data<'a>(index: usize, columns: &'a ShownColumns, operators: &'a [Ope
 /// An output folder.
 struct Output {
     folder: PathBuf,
+    /// Address at which the site is published.
+    base: Option<BaseUrl>,
+    /// Paths of the pages without JavaScript.
+    pages: Vec<String>,
     files: usize,
     largest: usize,
 }
 
 impl Output {
+    /// Writes the files that do not depend on measurements.
+    fn assets(&mut self) -> Result<(), SiteError> {
+        self.write("index.html", &FRONT.replace(DESCRIPTION, &front_head(self.base.as_ref())))?;
+        for (name, text) in ASSETS {
+            self.write(name, text)?;
+        }
+        self.write("tables.js", &tables_script())
+    }
+
+    /// Writes a page without JavaScript.
+    fn page(&mut self, page: &Page) -> Result<(), SiteError> {
+        self.pages.push(page.path.clone());
+        self.write(&page.path, &page.text(self.base.as_ref()))
+    }
+
+    /// Writes the map of the site and the page for unknown addresses, if the address of the site is known.
+    fn sitemap(&mut self) -> Result<(), SiteError> {
+        let Some(base) = self.base.clone() else { return Ok(()) };
+        let paths = std::iter::once("index.html").chain(self.pages.iter().map(String::as_str));
+        let map = static_pages::sitemap(&base, paths);
+        self.write("sitemap.xml", &map)?;
+        let missing = Page::missing(&base);
+        self.write(&missing.path, &missing.text(Some(&base)))
+    }
+
     fn json(&mut self, path: &str, data: &impl Serialize) -> Result<(), SiteError> {
         let text = serde_json::to_string(data).map_err(|error| SiteError::Json { path: path.to_owned(), error })?;
         self.data(path, &text)
@@ -366,14 +442,18 @@ impl Output {
     }
 
     fn write(&mut self, path: &str, text: &str) -> Result<(), SiteError> {
+        self.bytes(path, text.as_bytes())
+    }
+
+    fn bytes(&mut self, path: &str, bytes: &[u8]) -> Result<(), SiteError> {
         let place = self.folder.join(path);
         let failed = |error: std::io::Error| SiteError::Io { path: place.display().to_string(), error };
         if let Some(parent) = place.parent() {
             fs::create_dir_all(parent).map_err(failed)?;
         }
-        write_whole(&place, text.as_bytes()).map_err(failed)?;
+        write_whole(&place, bytes).map_err(failed)?;
         self.files += 1;
-        self.largest = self.largest.max(text.len());
+        self.largest = self.largest.max(bytes.len());
         Ok(())
     }
 }

@@ -92,7 +92,7 @@
     ].filter(Boolean);
     return [
       el("p", { class: "crumbs" }, link("#/runtimes", null, "Runtimes"), " · ", others.map((other) => link(site.href(["runtime", other.key]), { class: "chip", "aria-current": other === column ? "true" : undefined }, other.version, other.file ? ` (${other.file})` : ""))),
-      el("h1", null, front.title(column)),
+      el("h1", { "data-plain": `runtime/${key}.html` }, front.title(column)),
       el("p", { class: "lead" }, `${column.runtime} ${column.version}: ${sentence(front, opset, at)}.`),
       column.remarks.map((remark) => el("p", { class: "notice" }, remark)),
       el("dl", { class: "facts" }, facts.map(([name, value]) => [el("dt", null, name), el("dd", null, value)])),
@@ -111,7 +111,7 @@
     const rows = front.columns.map((column, at) => [link(site.href(["runtime", column.key]), null, front.title(column)),
       column.opsets && column.opsets["ai.onnx"] ? column.opsets["ai.onnx"].join("–") : "not said", [column.date, column.platform].filter(Boolean).join(", "),
       `${sentence(front, opsetFor(front, column, chosen), at)}.`]);
-    return [el("h1", null, "Runtimes"), el("div", { class: "scroll" }, table({ class: "wide" }, ["runtime", "opsets", "measured", "in a sentence"], rows)),
+    return [el("h1", { "data-plain": "runtime/index.html" }, "Runtimes"), el("div", { class: "scroll" }, table({ class: "wide" }, ["runtime", "opsets", "measured", "in a sentence"], rows)),
       front.elsewhere.length > 0 ? el("section", null, el("h2", null, "Results of another suite"), front.elsewhere.map(([title, remarks, outcomes]) => el("article", { class: "notice" },
         el("h3", null, title), el("p", null, remarks.join("; ")), el("p", null, outcomes.map(([outcome, sum]) => `${count(sum)} ${outcome}`).join(", "))))) : null];
   });
