@@ -30,8 +30,8 @@ pub struct Arguments {
     #[arg(long)]
     text: bool,
 
-    /// Address at which the site will be published, such as https://example.org/onnx/. Adds a sitemap, a page for unknown
-    /// addresses, and absolute addresses for search engines and previews of links
+    /// Address of the published site: https://example.org/onnx/. Adds a sitemap, a page for unknown addresses, and absolute
+    /// addresses for previews of links
     #[arg(long, value_name = "URL")]
     base_url: Option<BaseUrl>,
 

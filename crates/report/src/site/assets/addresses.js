@@ -7,7 +7,7 @@
   /** Pages by other names. */
   const PAGES = {
     operators: [], operator: [], home: [], index: [], front: [], finding: ["findings"], runtime: ["runtimes"], graph: ["graphs"], tool: ["tools"],
-    disagreement: ["disagreements"], check: ["model"], models: ["model"], help: ["about"],
+    releases: ["release"], disagreement: ["disagreements"], check: ["model"], models: ["model"], help: ["about"],
   };
   const NAMES = ["findings", "graphs", "tools", "runtimes", "compare", "disagreements", "model", "rules", "about"];
 
