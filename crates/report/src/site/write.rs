@@ -189,8 +189,18 @@ struct RuntimeData<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<&'a str>,
     changes: Vec<&'a Changed>,
-    /// The operator and its finding.
-    findings: Vec<(String, &'a FindingData)>,
+    findings: Vec<RuntimeFinding<'a>>,
+}
+
+/// Finding on the page of a runtime. Its own page has the rest.
+#[derive(Serialize)]
+struct RuntimeFinding<'a> {
+    id: &'a str,
+    title: &'a str,
+    versions: &'a str,
+    /// Operators that show it.
+    #[serde(rename = "ops")]
+    operators: Vec<String>,
 }
 
 /// Writes the site into a folder, which is created if it is missing. `digest` is the digest of the suite.
@@ -366,16 +376,20 @@ fn write_static_pages(
 fn runtime_data<'a>(index: usize, columns: &'a ShownColumns, operators: &'a [OperatorPages]) -> RuntimeData<'a> {
     let runtime = columns.get(index).map_or("", Column::runtime);
     let before = columns.previous(index).and_then(|previous| columns.get(previous));
-    let own = |pages: &'a OperatorPages| {
+    let mut findings: BTreeMap<&str, RuntimeFinding<'a>> = BTreeMap::new();
+    for pages in operators {
         let operator = format!("{}/{}", pages.domain, pages.name);
-        let about = pages.findings.iter().filter(|finding| finding.text.runtime == runtime);
-        about.map(move |finding| (operator.clone(), finding)).collect::<Vec<_>>()
-    };
+        for FindingData { text, .. } in pages.findings.iter().filter(|finding| finding.text.runtime == runtime) {
+            let new =
+                || RuntimeFinding { id: &text.id, title: &text.title, versions: &text.versions, operators: Vec::new() };
+            findings.entry(&text.id).or_insert_with(new).operators.push(operator.clone());
+        }
+    }
     RuntimeData {
         failures: operators.iter().filter_map(|pages| pages.failures.failures.get(index)).flatten().collect(),
         before: before.map(|before| before.key.as_str()),
         changes: operators.iter().filter_map(|pages| pages.failures.changes.get(index)).flatten().collect(),
-        findings: operators.iter().flat_map(own).collect(),
+        findings: findings.into_values().collect(),
     }
 }
 

@@ -37,16 +37,11 @@
 
   /** The findings about the runtime, once each, with the operators that show them. */
   function ownFindings(data, column) {
-    const byId = new Map();
-    for (const [operator, finding] of data.findings) {
-      if (!byId.has(finding.id)) byId.set(finding.id, { finding, operators: [] });
-      byId.get(finding.id).operators.push(operator);
-    }
-    if (byId.size === 0) return null;
-    return el("details", { id: "findings" }, el("summary", null, el("h2", null, "Findings"), ` ${count(byId.size)}`),
+    if (data.findings.length === 0) return null;
+    return el("details", { id: "findings" }, el("summary", null, el("h2", null, "Findings"), ` ${count(data.findings.length)}`),
       el("p", null, link(site.href(["findings"], { runtime: column.runtime }), null, "In a list with filters")),
-      el("ul", { class: "found" }, [...byId.values()].map(({ finding, operators }) => el("li", null, link(site.findingHref(finding.runtime, finding.id), null, finding.title),
-        el("div", { class: "quiet" }, `${operators.map((name) => name.replace(/^ai\.onnx\//, "")).join(", ")} · ${finding.versions}`)))));
+      el("ul", { class: "found" }, data.findings.map(({ id, title, versions, ops }) => el("li", null, link(site.findingHref(column.runtime, id), null, title),
+        el("div", { class: "quiet" }, `${ops.map((name) => name.replace(/^ai\.onnx\//, "")).join(", ")} · ${versions}`)))));
   }
 
   function releases(front, data, column) {

@@ -34,11 +34,12 @@ pub(crate) fn page(
     let conclusion = finding.text.as_deref().map(|text| Html::element("p", text)).unwrap_or_default();
     page.section("The standard", [standard, conclusion].into());
     page.section("Versions", versions(measured, columns, &place));
-    page.section("The smallest case", case(&finding.sample, sample, &place));
-    let program = sample.and_then(|sample| sample.program.as_deref());
-    page.section("Program", program.map(Html::code_block).unwrap_or_default());
     page.section("Operator versions that show it", shown(measured, &place));
-    page.section("Issue", sample.and_then(|sample| sample.issue.as_deref()).map(issue).unwrap_or_default());
+    let case = Html::element(
+        "p",
+        [Html::from("The smallest case: "), place.app_link(&case_hash(&finding.sample), finding.sample.as_str())],
+    );
+    page.section("Case", [case, texts(sample)].into());
     Ok(page)
 }
 
@@ -69,10 +70,19 @@ fn versions(measured: &MeasuredFinding<'_>, columns: &[Column], place: &Place) -
     Html::table("Measured versions", ["version", "state", "failing cases"], measured.measured.iter().map(row))
 }
 
-fn case(id: &str, sample: Option<&SampleTexts>, place: &Place) -> Html {
-    let name = Html::element("p", place.app_link(&case_hash(id), id));
-    let text = sample.and_then(|sample| sample.case.as_deref()).map(Html::code_block).unwrap_or_default();
-    Html::from([name, text])
+/// Returns the program and the case. An issue to file has both.
+fn texts(sample: Option<&SampleTexts>) -> Html {
+    let part = |title: &str, text: &Option<String>| {
+        let part = |text: &String| Html::from([Html::element("h3", title), Html::code_block(text)]);
+        text.as_ref().map(part).unwrap_or_default()
+    };
+    match sample {
+        None => Html::default(),
+        Some(sample) if sample.issue.is_some() => part("Issue to file, with a program and the case", &sample.issue),
+        Some(sample) => {
+            [part("Program", &sample.program), part("Model, inputs and expected outputs", &sample.case)].into()
+        }
+    }
 }
 
 fn shown(measured: &MeasuredFinding<'_>, place: &Place) -> Html {
@@ -85,11 +95,6 @@ fn shown(measured: &MeasuredFinding<'_>, place: &Place) -> Html {
     Html::terms("rules", rows)
 }
 
-fn issue(text: &str) -> Html {
-    let summary = Html::element("summary", "Text of an issue to file");
-    Html::element("details", [summary, Html::code_block(text)])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,22 +104,40 @@ mod tests {
 
     use crate::site::finding_pages::{measured, samples};
 
-    #[test]
-    fn a_finding_has_quote_versions_program_and_issue() {
-        let findings = Findings::embedded().unwrap();
+    /// Returns the page of the first finding that the standard decides, or does not decide.
+    fn text(is_chosen: impl Fn(&MeasuredFinding<'_>) -> bool) -> String {
         let nothing_shown = BTreeMap::new();
-        let all = measured(findings, &nothing_shown).unwrap();
-        let it = all.iter().find(|it| it.finding.full_id() == "onnxruntime/gather-strings").unwrap();
+        let all = measured(Findings::embedded().unwrap(), &nothing_shown).unwrap();
+        let it = all.iter().find(|it| is_chosen(it)).unwrap();
         let samples = samples([it.finding].into_iter()).unwrap();
         let columns = Column::committed().unwrap();
-        let text = page(it, samples.get("onnxruntime/gather-strings"), &columns).unwrap().text(None);
+        page(it, samples.get(&it.finding.full_id()), &columns).unwrap().text(None)
+    }
+
+    #[test]
+    fn a_finding_that_the_standard_leaves_open_has_its_case() {
+        let is_open = |it: &MeasuredFinding<'_>| {
+            it.finding.runtime == "onnxruntime"
+                && !it.finding.proof.is_standard()
+                && it.finding.sample.starts_with("ai.onnx/")
+        };
+        let text = text(is_open);
+        assert!(
+            !text.contains("Issue to file") && text.contains("<h3>Model, inputs and expected outputs</h3>"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_finding_has_quote_versions_program_and_issue() {
+        let text = text(|it| it.finding.full_id() == "onnxruntime/gather-strings");
         for part in [
             "<h1>Gather of strings",
             "<blockquote>&quot;",
             "<th scope=\"row\"><a href=\"../../runtime/onnxruntime-1.20.1.html\">1.20.1</a></th>",
             "import onnxruntime",
             "opset_import",
-            "<summary>Text of an issue to file</summary>",
+            "<h3>Issue to file, with a program and the case</h3>",
             "href=\"../../index.html#/finding/onnxruntime/gather-strings\"",
         ] {
             assert!(text.contains(part), "no {part} in {text}");

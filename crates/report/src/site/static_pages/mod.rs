@@ -1,6 +1,6 @@
 //! Pages that read without JavaScript: one per operator, runtime, finding, rule of `check` and release, with lists of each.
 //!
-//! `html` is the only file that writes markup; `address` relates the path of a page to the address in the other part of the site;
+//! `html` and `page` are the only files that write markup; `address` relates the path of a page to the address in the other part of the site;
 //! `page` is the frame that all pages share.
 
 mod address;
