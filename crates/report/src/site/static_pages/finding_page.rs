@@ -72,17 +72,15 @@ fn versions(measured: &MeasuredFinding<'_>, columns: &[Column], place: &Place) -
 
 /// Returns the program and the case. An issue to file has both.
 fn texts(sample: Option<&SampleTexts>) -> Html {
-    let part = |title: &str, text: &Option<String>| {
-        let part = |text: &String| Html::from([Html::element("h3", title), Html::code_block(text)]);
-        text.as_ref().map(part).unwrap_or_default()
+    let part = |title: &str, text: Option<&str>| {
+        text.map(|text| Html::from([Html::element("h3", title), Html::code_block(text)])).unwrap_or_default()
     };
-    match sample {
-        None => Html::default(),
-        Some(sample) if sample.issue.is_some() => part("Issue to file, with a program and the case", &sample.issue),
-        Some(sample) => {
-            [part("Program", &sample.program), part("Model, inputs and expected outputs", &sample.case)].into()
-        }
+    let Some(SampleTexts { case, program, issue }) = sample else { return Html::default() };
+    if issue.is_some() {
+        return part("Issue to file, with a program and the case", issue.as_deref());
     }
+    let case = part("Model, inputs and expected outputs", case.as_deref());
+    Html::from([part("Program", program.as_deref()), case])
 }
 
 fn shown(measured: &MeasuredFinding<'_>, place: &Place) -> Html {
@@ -104,7 +102,7 @@ mod tests {
 
     use crate::site::finding_pages::{measured, samples};
 
-    /// Returns the page of the first finding that the standard decides, or does not decide.
+    /// Returns the page of the first finding that fits.
     fn text(is_chosen: impl Fn(&MeasuredFinding<'_>) -> bool) -> String {
         let nothing_shown = BTreeMap::new();
         let all = measured(Findings::embedded().unwrap(), &nothing_shown).unwrap();

@@ -175,7 +175,7 @@ fn version(table: &VersionTable, before: Option<&VersionTable>, place: &Place) -
     let mut parts = vec![
         Html::with("h3", &[("id", version_id(version.since).as_str())], title),
         Html::element("p", Html::joined(notes, ", ")),
-        Html::code_block(&signature::line(spec)),
+        Html::with("pre", &[("class", "signature")], signature::line(spec)),
         parameters(spec),
     ];
     if let Some(before) = before {
