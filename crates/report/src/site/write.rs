@@ -1,9 +1,9 @@
 //! Files of the site.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -73,6 +73,9 @@ const ASSETS: &[(&str, &str)] = &[
     ("play.js", include_str!("assets/play.js")),
     ("keys.js", include_str!("assets/keys.js")),
 ];
+
+/// List of the site's files, by which a later site in the same folder removes those that it does not have.
+const FILES: &str = "files.txt";
 
 /// Bytes of the browser program per file, which is base64: no file of the site exceeds 2 MB.
 const MODULE_PART: usize = 1_350_000;
@@ -208,11 +211,10 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
     // A visible column keeps the plain key if a hidden one has the same.
     columns.sort_by_key(|column| !column.is_shown());
     make_keys_unique(&mut columns);
-    let remarks = columns.iter().flat_map(|column| column.remarks().to_vec()).collect();
+    let mut remarks: Vec<String> = columns.iter().flat_map(|column| column.remarks().to_vec()).collect();
     let (columns, elsewhere): (Vec<Column>, Vec<Column>) = columns.into_iter().partition(Column::is_shown);
     let columns = ShownColumns::new(columns);
-    let mut out =
-        Output { folder: folder.to_owned(), base: extra.base_url.clone(), pages: Vec::new(), files: 0, largest: 0 };
+    let mut out = Output::new(folder, extra.base_url.clone());
     out.assets()?;
     let (catalog, findings) = (OperatorCatalog::embedded(), Findings::embedded()?);
     let evidence = ConfirmingRuntimes::embedded()?;
@@ -252,8 +254,12 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
     front.module = extra.module.map_or(Ok(0), |module| out.module(&module))?;
     out.json("data/front.js", &front)?;
     out.sitemap()?;
+    let removed = out.remove_earlier()?;
+    if removed > 0 {
+        remarks.push(format!("{removed} files of the earlier site in {} were removed", folder.display()));
+    }
     let page = folder.join("index.html");
-    Ok(Written { page, files: out.files, largest: out.largest, remarks })
+    Ok(Written { page, files: out.paths.len(), largest: out.largest, remarks })
 }
 
 /// Common sources of the pages.
@@ -400,11 +406,32 @@ struct Output {
     base: Option<BaseUrl>,
     /// Paths of the pages without JavaScript.
     pages: Vec<String>,
-    files: usize,
+    /// Paths of all files.
+    paths: BTreeSet<String>,
     largest: usize,
 }
 
 impl Output {
+    fn new(folder: &Path, base: Option<BaseUrl>) -> Output {
+        Output { folder: folder.to_owned(), base, pages: Vec::new(), paths: BTreeSet::new(), largest: 0 }
+    }
+
+    /// Removes the files of an earlier site that this one does not have, and lists those of this one. Returns the number of removed
+    /// files.
+    fn remove_earlier(&mut self) -> Result<usize, SiteError> {
+        let earlier = fs::read_to_string(self.folder.join(FILES)).unwrap_or_default();
+        let is_below = |path: &str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+        let mut removed = 0;
+        for path in earlier.lines().filter(|path| !self.paths.contains(*path) && is_below(path)) {
+            removed += usize::from(fs::remove_file(self.folder.join(path)).is_ok());
+        }
+        self.paths.insert(FILES.to_owned());
+        let list: Vec<&str> = self.paths.iter().map(String::as_str).collect();
+        let list = list.join("\n") + "\n";
+        self.write(FILES, &list)?;
+        Ok(removed)
+    }
+
     /// Writes the files that do not depend on measurements.
     fn assets(&mut self) -> Result<(), SiteError> {
         self.write("index.html", &FRONT.replace(DESCRIPTION, &front_head(self.base.as_ref())))?;
@@ -466,7 +493,7 @@ impl Output {
             fs::create_dir_all(parent).map_err(failed)?;
         }
         write_whole(&place, bytes).map_err(failed)?;
-        self.files += 1;
+        self.paths.insert(path.to_owned());
         self.largest = self.largest.max(bytes.len());
         Ok(())
     }
@@ -481,4 +508,29 @@ fn packed(bytes: &[u8]) -> Result<Vec<u8>, std::io::Error> {
 /// Escapes JSON so that it is also a JavaScript expression and cannot end a script element.
 fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_an_earlier_site_are_removed_and_no_others() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("site");
+        let write = |paths: &[&str]| {
+            let mut out = Output::new(&folder, None);
+            paths.iter().for_each(|path| out.write(path, "text").unwrap());
+            out.remove_earlier().unwrap()
+        };
+        assert_eq!(write(&["index.html", "runtime/mine-1.html"]), 0);
+        fs::write(folder.join("notes.txt"), "own").unwrap();
+        fs::write(home.path().join("other.txt"), "own").unwrap();
+        assert_eq!(write(&["index.html"]), 1);
+        assert!(!folder.join("runtime/mine-1.html").exists());
+        fs::write(folder.join(FILES), "../other.txt\nindex.html\ngone.html\n").unwrap();
+        assert_eq!(write(&["index.html"]), 0);
+        let left = [folder.join("index.html"), folder.join("notes.txt"), home.path().join("other.txt")];
+        assert!(left.iter().all(|path| path.is_file()));
+    }
 }

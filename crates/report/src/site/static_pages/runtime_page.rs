@@ -142,7 +142,6 @@ mod tests {
     use onnx_conformance_reference::spec::OperatorVersion;
 
     use crate::site::columns::ShownColumns;
-    use crate::site::finding_pages::measured;
     use crate::site::table::VersionTable;
 
     #[test]
@@ -151,8 +150,8 @@ mod tests {
         let table = VersionTable::new(&OperatorVersion::new("ai.onnx", "NonZero", 13), &columns).unwrap();
         let entry = OperatorEntry::new(std::slice::from_ref(&table), "", &columns).unwrap();
         let failures = OperatorFailures::new(&[table], &columns);
-        let (findings, nothing_shown) = (Findings::embedded().unwrap(), BTreeMap::new());
-        let findings = measured(findings, &nothing_shown).unwrap();
+        let finding = *Findings::embedded().unwrap().named("onnxruntime/nonzero-scalar").first().unwrap();
+        let findings = [MeasuredFinding { finding, shown: &[], measured: vec![("1.20.1", 1, 'w')] }];
         let at = columns.iter().position(|column| column.key == "onnxruntime-1.20.1").unwrap();
         let text = page(at, &columns, &[(&entry, &failures)], &findings).text(None);
         for part in [
