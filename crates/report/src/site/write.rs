@@ -29,6 +29,7 @@ use crate::site::finding_pages::{self, MeasuredFinding, SampleTexts, ShownBy};
 use crate::site::findings::{self, FindingData};
 use crate::site::front::{FrontBuilder, VersionStates};
 use crate::site::graphs::{self, GraphsError, Topic};
+use crate::site::intern::Interned;
 use crate::site::operator::{OperatorParts, StandardTexts, operator};
 use crate::site::rules;
 use crate::site::sample::samples;
@@ -186,8 +187,11 @@ struct OperatorPages {
 /// Data of a runtime's page.
 #[derive(Serialize)]
 struct RuntimeData<'a> {
+    /// Failures by operator, each with the position of its types.
     #[serde(rename = "faults")]
-    failures: Vec<&'a Failure>,
+    failures: BTreeMap<&'a str, Vec<(&'a Failure, usize)>>,
+    /// Lists of types, separated by spaces.
+    types: Vec<String>,
     /// Column key of the previous release.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<&'a str>,
@@ -391,8 +395,14 @@ fn runtime_data<'a>(index: usize, columns: &'a ShownColumns, operators: &'a [Ope
             findings.entry(&text.id).or_insert_with(new).operators.push(operator.clone());
         }
     }
+    let (mut failures, mut types) = (BTreeMap::<&str, Vec<(&Failure, usize)>>::new(), Interned::default());
+    for failure in operators.iter().filter_map(|pages| pages.failures.failures.get(index)).flatten() {
+        let list: Vec<&str> = failure.types.iter().map(String::as_str).collect();
+        failures.entry(&failure.operator).or_default().push((failure, types.position(list.join(" "))));
+    }
     RuntimeData {
-        failures: operators.iter().filter_map(|pages| pages.failures.failures.get(index)).flatten().collect(),
+        failures,
+        types: types.into_texts(),
         before: before.map(|before| before.key.as_str()),
         changes: operators.iter().filter_map(|pages| pages.failures.changes.get(index)).flatten().collect(),
         findings: findings.into_values().collect(),
@@ -421,11 +431,11 @@ impl Output {
     fn remove_earlier(&mut self) -> Result<usize, SiteError> {
         let earlier = fs::read_to_string(self.folder.join(FILES)).unwrap_or_default();
         let is_below = |path: &str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+        self.paths.insert(FILES.to_owned());
         let mut removed = 0;
         for path in earlier.lines().filter(|path| !self.paths.contains(*path) && is_below(path)) {
             removed += usize::from(fs::remove_file(self.folder.join(path)).is_ok());
         }
-        self.paths.insert(FILES.to_owned());
         let list: Vec<&str> = self.paths.iter().map(String::as_str).collect();
         let list = list.join("\n") + "\n";
         self.write(FILES, &list)?;

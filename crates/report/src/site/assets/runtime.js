@@ -12,6 +12,10 @@
   };
   site.sentence = sentence;
 
+  /** The failures in the data of a runtime, each with its operator and types. */
+  const failuresOf = (data) => Object.entries(data.faults).flatMap(([op, all]) =>
+    all.map(([failure, types]) => ({ required: true, ...failure, op, t: data.types[types].split(" ").filter(Boolean) })));
+
   const opsetFor = (front, column, chosen) => {
     const wanted = Number(chosen.get("opset"));
     const range = column.opsets && column.opsets["ai.onnx"];
@@ -70,7 +74,8 @@
     const data = await site.load(`runtime/${key}`);
     const opset = opsetFor(front, column, chosen);
     const level = chosen.get("level") === "recommended" ? 1 : 0;
-    const groups = data.faults.filter((fault) => level === 1 || fault.required || fault.s === "c");
+    const failures = failuresOf(data);
+    const groups = failures.filter((fault) => level === 1 || fault.required || fault.s === "c");
     const others = front.columns.filter((other) => other.runtime === column.runtime);
     const sections = site.STATES.filter((state) => state.bad || state.key === "d").map((state) => {
       const of = groups.filter((group) => group.s === state.key);
@@ -92,7 +97,7 @@
       column.remarks.map((remark) => el("p", { class: "notice" }, remark)),
       el("dl", { class: "facts" }, facts.map(([name, value]) => [el("dt", null, name), el("dd", null, value)])),
       el("p", { class: "actions" }, site.select("cases", "level", [["", "required"], ["recommended", "and recommended"]], level ? "recommended" : ""),
-        site.saveButton("Download failures (JSON)", `${key}.json`, "application/json", () => JSON.stringify({ runtime: column.runtime, version: column.version, suite: front.suite, faults: data.faults }, null, 1))),
+        site.saveButton("Download failures (JSON)", `${key}.json`, "application/json", () => JSON.stringify({ runtime: column.runtime, version: column.version, suite: front.suite, faults: failures }, null, 1))),
       el("p", null, link(site.href(["graphs"], { cols: key }), null, "Graphs"), " of several nodes have a page of their own."),
       releases(front, data, column),
       ownFindings(data, column),

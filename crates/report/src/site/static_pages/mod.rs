@@ -1,7 +1,7 @@
 //! Pages that read without JavaScript: one per operator, runtime, finding, rule of `check` and release, with lists of each.
 //!
-//! `html` and `page` are the only files that write markup; `address` relates the path of a page to the address in the other part of the site;
-//! `page` is the frame that all pages share.
+//! `html` and `page` are the only files that write markup. `address` relates the path of a page to its address in the other part of the
+//! site, and `page` is the frame that all pages share.
 
 mod address;
 mod base_url;
