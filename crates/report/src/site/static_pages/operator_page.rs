@@ -238,7 +238,7 @@ mod tests {
     /// Returns the page of NonZero with the committed columns and one of a hostile name.
     fn text() -> String {
         let mut columns = Column::committed().unwrap();
-        let results = vec![result("ai.onnx/NonZero-13/scalar/T=float", Outcome::Crash)];
+        let results = vec![result("ai.onnx/NonZero-13/scalar/X=0/T=float", Outcome::Crash)];
         let header = Header::new(Declaration::named(HOSTILE, HOSTILE), "d".to_owned(), Selected::default());
         columns.push(Column::from_results(HOSTILE, &Read { header, results, is_torn: false }, "d"));
         let versions = [9, 13].map(|since| OperatorVersion::new("ai.onnx", "NonZero", since));
