@@ -64,6 +64,95 @@ test("the front page is laid out a few times, and redraws no more than it shows"
   await close(page);
 });
 
+const PLAIN = ["op/index.html", "op/ai.onnx/Resize.html", "op/ai.onnx/Cast.html", "runtime/index.html", "runtime/onnxruntime-1.32.0.html", "runtime/own-0.1.0.html", "finding/index.html",
+  "finding/onnxruntime/gather-strings.html", "rule/index.html", "rule/node/type.html", "release/index.html", "release/1.8.0.html"];
+
+/** A page that needs no JavaScript, in a browser that runs none. */
+async function openPlain(path, options = {}) {
+  const context = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 1300, height: 900 }, ...options });
+  const page = await context.newPage();
+  page.problems = [];
+  page.on("request", (request) => /^(file|data):/.test(request.url()) || page.problems.push(request.url()));
+  await page.goto(new URL(path, home).href);
+  return page;
+}
+
+test("without JavaScript there are operators, runtimes, findings, rules and releases", async () => {
+  const page = await openPlain("index.html");
+  assert.equal(await page.locator("main h1").textContent(), "ONNX, measured");
+  assert.ok(!await page.getByText("Loading").isVisible());
+  await page.getByRole("link", { name: "Operators", exact: true }).click();
+  await page.getByRole("link", { name: "Resize", exact: true }).click();
+  assert.equal(await page.locator("h1").textContent(), "Resize");
+  assert.match(await page.locator("table").first().textContent(), /onnxruntime 1\.32\.0/);
+  assert.match(await page.locator("main").textContent(), /Changes since Resize-11/);
+  assert.match(await page.locator("meta[property='og:title']").getAttribute("content"), /^Resize$/);
+  await page.getByRole("link", { name: "onnxruntime 1.32.0", exact: true }).first().click();
+  assert.equal(await page.locator("h1").textContent(), "onnxruntime 1.32.0");
+  await page.locator("main a[href^='../finding/']").first().click();
+  assert.ok(await page.locator("blockquote").isVisible());
+  await close(page);
+  const hostile = await openPlain("op/ai.onnx/Abs.html");
+  assert.equal(await hostile.locator("main img, main script").count(), 0);
+  await close(hostile);
+});
+
+test("both parts of the site lead to the same page of the other", async () => {
+  for (const [address, path] of [["#/", "op/index.html"], ["#/op/resize@11", "op/ai.onnx/Resize.html"], ["#/runtime/ort", "runtime/onnxruntime-1.32.0.html"],
+    ["#/finding/gather-strings", "finding/onnxruntime/gather-strings.html"], ["#/rule/node/type", "rule/node/type.html"], ["#/findings", "finding/index.html"]]) {
+    const page = await open(address);
+    assert.equal(await page.locator("#plain").getAttribute("href"), path, address);
+    const heading = (await page.locator("main h1").textContent()).replace(/-\d+$/, "");
+    await page.locator("#plain").click();
+    await page.waitForFunction(() => document.body.className === "plain");
+    const plain = await page.locator("h1").textContent();
+    if (path.split("/").length > 2 && !path.startsWith("rule")) assert.equal(plain, heading);
+    await page.locator("p.foot a").click();
+    await page.waitForFunction(() => document.querySelector("#main[tabindex] h1") && document.body.dataset.ready);
+    await close(page);
+  }
+  const release = await open("#/");
+  await release.evaluate(() => { location.hash = "#/release/1.8.0"; });
+  await release.waitForFunction(() => document.body.className === "plain");
+  assert.equal(await release.locator("h1").textContent(), "ONNX 1.8.0");
+  await close(release);
+  const wrong = await open("#/release/1.8.9");
+  assert.equal(await wrong.locator("main h1").textContent(), "No such release");
+  await close(wrong);
+});
+
+test("an old browser, and one without WebAssembly, get a sentence", async () => {
+  const old = await browser.newContext();
+  await old.addInitScript(() => { delete Array.prototype.findLast; });
+  const page = await old.newPage();
+  await page.goto(home);
+  await page.locator("#old").waitFor();
+  assert.match(await page.locator("#old").textContent(), /too old/);
+  await old.close();
+  const newer = await open("#/");
+  assert.ok(!await newer.locator("#old").isVisible());
+  await newer.evaluate(() => { delete window.WebAssembly; });
+  assert.match(await newer.evaluate(() => site.ask({}).catch((error) => error.message)), /has no WebAssembly/);
+  await close(newer);
+});
+
+test("plain pages are accessible, and scroll down only, in light, dark and on a phone", async () => {
+  const found = [];
+  for (const options of [{}, { colorScheme: "dark" }, { viewport: { width: 390, height: 800 } }]) {
+    for (const path of PLAIN) {
+      // The test itself needs scripts; the pages have none.
+      const page = await openPlain(path, { javaScriptEnabled: true, ...options });
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => axe.run(document, { preload: false }));
+      found.push(...violations.map(({ id, nodes }) => `${path} ${id}: ${nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(" | ")}`));
+      const [width, room] = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);
+      if (width > room) found.push(`${path} is ${width} wide`);
+      await close(page);
+    }
+  }
+  assert.deepEqual(found, []);
+});
+
 test("the front page has three doors, and float by default", async () => {
   const page = await open("#/");
   assert.deepEqual(await page.locator(".door h2").allTextContents(), ["I have a model", "I make a runtime", "I write the standard"]);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use onnx_conformance_cases::suite::{Generated, Suite};
 use onnx_conformance_harness::exit;
-use onnx_conformance_report::site::{Column, Extra, write_site};
+use onnx_conformance_report::site::{BaseUrl, Column, Extra, write_site};
 
 use crate::cli::progress::Waiting;
 use crate::cli::standard_text::standard_texts;
@@ -30,6 +30,11 @@ pub struct Arguments {
     /// Also show the differences between the standard's texts of operator versions, from an installed `onnx` package
     #[arg(long)]
     text: bool,
+
+    /// Address of the published site: https://example.org/onnx/. Adds a sitemap, a page for unknown addresses, and absolute
+    /// addresses for previews of links
+    #[arg(long, value_name = "URL")]
+    base_url: Option<BaseUrl>,
 
     /// Output folder. index.html is the front page
     #[arg(short, long, value_name = "DIR", default_value = "target/report")]
@@ -57,6 +62,7 @@ pub fn write(arguments: &Arguments, mut extra: Extra) -> anyhow::Result<u8> {
     if arguments.text {
         extra.texts = Some(standard_texts()?);
     }
+    extra.base_url.clone_from(&arguments.base_url);
     let suite = Suite::project(None, Generated::embedded())?;
     let digest = suite.digest()?;
     let mut columns = Column::committed()?;

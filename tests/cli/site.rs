@@ -1,7 +1,7 @@
 //! The site of a run's results next to the measurements. It is written once, for good results, truncated results, results of
 //! another suite, and results of a runtime with hostile messages.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -14,6 +14,9 @@ use crate::program::{Called, call};
 
 /// A message that would end its script element.
 const HOSTILE: &str = "</script><script>alert(1)</script><!-- \u{2028}";
+
+/// Address at which the site is published.
+const BASE: &str = "https://example.org/onnx";
 
 /// A case that shows a rule, the rule, and its location.
 const OF_A_RULE: [&str; 3] = [
@@ -43,7 +46,9 @@ pub(crate) static SITE: LazyLock<Site> = LazyLock::new(|| {
     fs::write(&hostile, with_hostile_messages(&text)).unwrap();
     fs::write(&torn, text[..text.len() - 20].replacen("/extremes/", "/gone/", 1)).unwrap();
     let site = file("site");
-    let called = call(&["report", &good, &other, &torn, &torn, &hostile, "-o", &site]).expect(0, "index.html");
+    let files = [&good, &other, &torn, &torn, &hostile].map(String::as_str);
+    let arguments = [&["report"][..], &files, &["--base-url", BASE, "-o", &site]].concat();
+    let called = call(&arguments).expect(0, "index.html");
     Site { folder: home.join("site"), good: home.join("good.jsonl"), called }
 });
 
@@ -124,13 +129,20 @@ fn no_message_ends_the_script_that_holds_it() {
 
 #[test]
 fn the_site_asks_nothing_of_the_network_and_no_file_is_large() {
+    let mut sum = 0;
     for entry in walkdir::WalkDir::new(&SITE.folder) {
         let entry = entry.unwrap();
         if !entry.file_type().is_file() {
             continue;
         }
         let name = entry.path().display().to_string();
-        assert!(entry.metadata().unwrap().len() < 2_000_000, "{name}");
+        let size = entry.metadata().unwrap().len();
+        assert!(size < 2_000_000, "{name}");
+        sum += size;
+        // The picture is no text. The page for unknown addresses may be at any path, so its links are absolute.
+        if name.ends_with("picture.png") || name.ends_with("404.html") {
+            continue;
+        }
         let text = fs::read_to_string(entry.path()).unwrap();
         for loads in [
             "src=\"http",
@@ -144,6 +156,111 @@ fn the_site_asks_nothing_of_the_network_and_no_file_is_large() {
             assert!(!text.contains(loads), "{loads} in {name}");
         }
     }
+    assert!(sum < 60_000_000, "{sum} bytes in all");
+}
+
+/// Returns the texts of the pages that read without JavaScript, by path in the site.
+fn plain_pages() -> BTreeMap<String, String> {
+    let path = |entry: walkdir::Result<walkdir::DirEntry>| entry.unwrap().into_path();
+    let files = walkdir::WalkDir::new(&SITE.folder).into_iter().map(path);
+    let pages = files.filter(|path| path.extension().is_some_and(|it| it == "html"));
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path).unwrap();
+        (path.strip_prefix(&SITE.folder).unwrap().to_str().unwrap().replace('\\', "/"), text)
+    };
+    pages.map(read).collect()
+}
+
+/// Returns the addresses in the links of a page.
+fn links(text: &str) -> Vec<&str> {
+    text.split(" href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect()
+}
+
+/// Returns the path in the site that a link from a page leads to, and its fragment; `None` for the icon.
+fn target(page: &str, link: &str) -> Option<(String, String)> {
+    let (path, fragment) = link.split_once('#').unwrap_or((link, ""));
+    if path.starts_with("data:") {
+        return None;
+    }
+    if let Some(rest) = path.strip_prefix(BASE) {
+        let path = rest.trim_start_matches('/');
+        return Some((if path.is_empty() { "index.html" } else { path }.to_owned(), fragment.to_owned()));
+    }
+    assert!(!path.contains("://"), "{page}: {link}");
+    if path.is_empty() {
+        return Some((page.to_owned(), fragment.to_owned()));
+    }
+    let mut parts: Vec<&str> = page.split('/').collect();
+    parts.pop();
+    for part in path.split('/') {
+        if part == ".." {
+            assert!(parts.pop().is_some(), "{page}: {link} leads out of the site");
+        } else {
+            parts.push(part);
+        }
+    }
+    Some((parts.join("/"), fragment.to_owned()))
+}
+
+#[test]
+fn every_link_of_a_plain_page_leads_to_a_file() {
+    let pages = plain_pages();
+    let mut faults = Vec::new();
+    for (page, text) in &pages {
+        for link in links(text) {
+            let Some((path, fragment)) = target(page, link) else { continue };
+            let has_id = |text: &String| text.contains(&format!(" id=\"{fragment}\""));
+            // Addresses of the other part of the site are fragments, too.
+            let is_known = fragment.is_empty() || fragment.starts_with('/') || pages.get(&path).is_some_and(has_id);
+            if !SITE.folder.join(&path).is_file() || !is_known {
+                faults.push(format!("{page}: {link}"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{} links lead nowhere: {:?}", faults.len(), &faults[..faults.len().min(20)]);
+}
+
+#[test]
+fn everything_has_a_plain_page_with_title_description_and_picture() {
+    let pages = plain_pages();
+    let mut paths: Vec<String> =
+        ["op", "runtime", "finding", "rule", "release"].map(|folder| format!("{folder}/index.html")).to_vec();
+    for version in Specs::embedded().all() {
+        paths.push(format!("op/{}/{}.html", version.domain, version.name));
+    }
+    paths.extend(columns().iter().map(|column| format!("runtime/{}.html", column["key"].as_str().unwrap())));
+    for row in data("findings").as_array().unwrap() {
+        paths.push(format!("finding/{}/{}.html", row["runtime"].as_str().unwrap(), row["id"].as_str().unwrap()));
+    }
+    paths.extend(
+        data("rules").as_array().unwrap().iter().map(|rule| format!("rule/{}.html", rule["id"].as_str().unwrap())),
+    );
+    paths.extend(
+        data("releases").as_array().unwrap().iter().map(|onnx| format!("release/{}.html", onnx.as_str().unwrap())),
+    );
+    let (mut titles, map) = (BTreeSet::new(), fs::read_to_string(SITE.folder.join("sitemap.xml")).unwrap());
+    for path in &paths.into_iter().collect::<BTreeSet<_>>() {
+        let text = pages.get(path).unwrap_or_else(|| panic!("no {path}"));
+        assert_eq!(text.matches("<h1>").count(), 1, "{path}");
+        for part in
+            ["<meta name=\"description\" content=\"", "property=\"og:title\"", "/picture.png\">", "rel=\"canonical\""]
+        {
+            assert!(text.contains(part), "no {part} in {path}");
+        }
+        assert!(!text.contains("<script"), "{path}");
+        assert!(map.contains(&format!("<loc>{BASE}/{path}</loc>")), "{path}");
+        titles.insert(text.split("<title>").nth(1).unwrap().split("</title>").next().unwrap());
+    }
+    assert!(titles.len() > 500, "{} titles", titles.len());
+    assert!(SITE.folder.join("picture.png").is_file());
+}
+
+#[test]
+fn a_base_url_that_is_no_address_is_refused() {
+    let folder = Folder::new();
+    call(&["report", "--base-url", "example.org", "-o", &folder.file("report")])
+        .expect(64, "is not an address such as");
+    assert!(!folder.path().join("report").exists());
 }
 
 #[test]

@@ -84,7 +84,8 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     columns.insert(0, Column::from_results("results.jsonl", &read, &digest));
     let reach =
         coverage.counts().into_iter().map(|(kind, count)| (kind.title(), [count.reached, count.excused, count.all]));
-    let extra = Extra { reach: reach.collect(), evidence: coverage.evidence(), module: site::module()?, texts: None };
+    let (reach, evidence, module) = (reach.collect(), coverage.evidence(), site::module()?);
+    let extra = Extra { reach, evidence, module, ..Extra::default() };
     let written = write_site(&folder, columns, &digest, extra)?;
     write_whole(&folder.join("coverage.md"), coverage.markdown().as_bytes())?;
     anstream::println!("{}", coverage.cases_line());

@@ -22,9 +22,9 @@ pub fn issue(finding: &Finding, versions: &MeasuredVersions, sample: &Case) -> S
         let _ = write!(text, "\n{}\n", markdown(conclusion));
     }
     let _ = write!(text, "\nMeasured in {} {versions}.\n", finding.runtime);
-    match script(finding.runtime, sample) {
-        Some(script) => {
-            let _ = write!(text, "\n```python\n{script}```\n");
+    match program(finding.runtime, sample) {
+        Some(program) => {
+            let _ = write!(text, "\n```python\n{program}```\n");
         }
         None => {
             let _ = write!(text, "\n    onnx-conformance run --runtime {} '{}'\n", finding.runtime, sample.id);
@@ -40,7 +40,7 @@ pub fn issue(finding: &Finding, versions: &MeasuredVersions, sample: &Case) -> S
 }
 
 /// Returns a Python program that runs a case; `None` if the runtime has no Python API or the case is too large.
-fn script(runtime: &str, case: &Case) -> Option<String> {
+pub(crate) fn program(runtime: &str, case: &Case) -> Option<String> {
     let runtimes = Runtimes::embedded().ok()?;
     let (_, call) = runtimes.in_python().find(|(name, _)| *name == runtime)?;
     let (import, run) = (&call.import, call.run.trim_end());

@@ -14,8 +14,8 @@ use crate::site::table::VersionTable;
 /// A failing behaviour on a column, for all versions with the same outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Failure {
-    /// The operator, such as `ai.onnx/Conv`.
-    #[serde(rename = "op")]
+    /// The operator, such as `ai.onnx/Conv`. The page of a runtime has its failures by operator.
+    #[serde(skip)]
     pub(crate) operator: String,
     #[serde(rename = "v")]
     pub(crate) versions: Vec<u32>,
@@ -24,7 +24,8 @@ pub(crate) struct Failure {
     /// The letter of the worst severity.
     #[serde(rename = "s")]
     pub(crate) state: char,
-    /// True if the standard requires it.
+    /// True if the standard requires it, which the data omits.
+    #[serde(skip_serializing_if = "bool::clone")]
     pub(crate) required: bool,
     /// Number of cases that end like this, and number of judged cases.
     #[serde(rename = "n")]
@@ -32,8 +33,8 @@ pub(crate) struct Failure {
     /// Letter of the worst outcome.
     #[serde(rename = "o")]
     pub(crate) outcome: char,
-    /// Types of these cases, for the first type parameter.
-    #[serde(rename = "t")]
+    /// Types of these cases, for the first type parameter. The page of a runtime has each list once.
+    #[serde(skip)]
     pub(crate) types: BTreeSet<String>,
 }
 

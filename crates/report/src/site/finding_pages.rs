@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use onnx_conformance_cases::case::Case;
 use onnx_conformance_cases::suite::{Generated, Suite, SuiteError};
+use onnx_conformance_harness::escape::cut;
 use onnx_conformance_harness::expectations::ExpectationError;
 use onnx_conformance_harness::findings::{Finding, Findings};
 use onnx_conformance_harness::measure::{Measurements, Severity};
@@ -11,8 +13,15 @@ use onnx_conformance_reference::spec::OperatorVersion;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::issue::issue;
+use crate::describe_case::describe_parts;
+use crate::issue::{issue, program};
 use crate::site::findings::FindingText;
+
+/// Maximum size of a sample's model that a page shows, in bytes.
+const MAX_MODEL: usize = 64 << 10;
+
+/// Maximum number of characters of a sample's text on a page.
+const MAX_TEXT: usize = 20_000;
 
 /// Operator version, with the behaviours that show a finding.
 pub(crate) type ShownBy = (OperatorVersion, BTreeSet<String>);
@@ -20,20 +29,20 @@ pub(crate) type ShownBy = (OperatorVersion, BTreeSet<String>);
 /// Row of the list.
 #[derive(Debug, Serialize)]
 pub(crate) struct FindingRow<'a> {
-    runtime: &'static str,
-    id: &'a str,
-    title: &'a str,
+    pub(crate) runtime: &'static str,
+    pub(crate) id: &'a str,
+    pub(crate) title: &'a str,
     /// Letter of the worst state in the newest version with failures.
-    state: char,
+    pub(crate) state: char,
     /// Number of failing cases in that version.
     #[serde(rename = "n")]
-    failures: usize,
+    pub(crate) failures: usize,
     /// Operators that show it; for a finding about other cases, their pattern or group.
-    about: BTreeSet<String>,
+    pub(crate) about: BTreeSet<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    since: Option<&'static str>,
+    pub(crate) since: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    fixed: Option<&'static str>,
+    pub(crate) fixed: Option<&'static str>,
 }
 
 /// Data of the page of a finding.
@@ -57,9 +66,23 @@ pub(crate) struct FindingPage<'a> {
 /// Finding with its measurements.
 #[derive(Debug)]
 pub(crate) struct MeasuredFinding<'a> {
-    finding: &'a Finding,
-    shown: &'a [ShownBy],
-    measured: Vec<(&'static str, usize, char)>,
+    /// The finding.
+    pub(crate) finding: &'a Finding,
+    /// Operator versions that show it.
+    pub(crate) shown: &'a [ShownBy],
+    /// Measured versions, oldest first, each with the number of failing cases and the letter of the worst state.
+    pub(crate) measured: Vec<(&'static str, usize, char)>,
+}
+
+/// Texts about the sample of a finding.
+#[derive(Debug, Default)]
+pub(crate) struct SampleTexts {
+    /// Model, inputs and expected outputs, unless the model is too large.
+    pub(crate) case: Option<String>,
+    /// Python program that runs it, if the runtime has an API in Python.
+    pub(crate) program: Option<String>,
+    /// Text of an issue, if the standard decides.
+    pub(crate) issue: Option<String>,
 }
 
 /// Measures all findings. `shown` has the behaviours of each, by its full id.
@@ -95,24 +118,34 @@ fn outcomes(finding: &Finding, shown: &[ShownBy]) -> Result<Vec<(&'static str, u
     Ok(rows)
 }
 
-/// Returns the texts of issues, by the full ids of the findings that the standard itself decides.
-pub(crate) fn issues<'a>(findings: impl Iterator<Item = &'a Finding>) -> Result<BTreeMap<String, String>, SuiteError> {
+/// Returns the texts about the samples of findings, by full id. A sample that cannot be made has none.
+pub(crate) fn samples<'a>(
+    findings: impl Iterator<Item = &'a Finding>,
+) -> Result<BTreeMap<String, SampleTexts>, SuiteError> {
     let mut by_sample: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
-    for finding in findings.filter(|finding| finding.proof.is_standard()) {
+    for finding in findings {
         by_sample.entry(&finding.sample).or_default().push(finding);
     }
-    let samples: Vec<&str> = by_sample.keys().copied().collect();
+    let ids: Vec<&str> = by_sample.keys().copied().collect();
     let mut texts = BTreeMap::new();
-    Suite::project(None, Generated::embedded())?.find_each(&samples, &mut |case| {
+    Suite::project(None, Generated::embedded())?.find_each(&ids, &mut |case| {
         for finding in by_sample.get(case.id.as_str()).into_iter().flatten() {
-            // A finding that cannot be measured has no text. The caller measures all of them and reports the error.
-            if let Ok(versions) = finding.measured_in() {
-                texts.insert(finding.full_id(), issue(finding, versions, &case));
-            }
+            texts.insert(finding.full_id(), sample_texts(finding, &case));
         }
         Ok(())
     })?;
     Ok(texts)
+}
+
+fn sample_texts(finding: &Finding, case: &Case) -> SampleTexts {
+    let is_small = case.model.len() <= MAX_MODEL;
+    // A finding that cannot be measured has no issue. The caller measures all of them and reports the error.
+    let versions = finding.measured_in().ok().filter(|_| finding.proof.is_standard());
+    SampleTexts {
+        case: is_small.then(|| cut(&describe_parts(case), MAX_TEXT).into_owned()),
+        program: is_small.then(|| program(finding.runtime, case)).flatten(),
+        issue: versions.map(|versions| issue(finding, versions, case)),
+    }
 }
 
 impl<'a> MeasuredFinding<'a> {
@@ -146,7 +179,7 @@ impl<'a> MeasuredFinding<'a> {
     /// Returns the data of the page.
     pub(crate) fn page<'b>(
         &'b self,
-        issues: &'b BTreeMap<String, String>,
+        samples: &'b BTreeMap<String, SampleTexts>,
     ) -> Result<FindingPage<'b>, ExpectationError> {
         Ok(FindingPage {
             text: FindingText::new(self.finding)?,
@@ -154,7 +187,7 @@ impl<'a> MeasuredFinding<'a> {
             cases: &self.finding.cases,
             measured: self.measured.clone(),
             shown: self.shown.iter().map(|(version, behaviours)| (version.qualified(), behaviours)).collect(),
-            issue: issues.get(&self.finding.full_id()).map(String::as_str),
+            issue: samples.get(&self.finding.full_id()).and_then(|sample| sample.issue.as_deref()),
         })
     }
 }
@@ -180,11 +213,14 @@ mod tests {
         let row = found.row().unwrap();
         assert!(row.failures > 0 && "ws".contains(row.state), "{row:?}");
         assert_eq!(row.about, BTreeSet::from(["ai.onnx/NonZero".to_owned()]));
-        let issues = issues([finding].into_iter()).unwrap();
-        let page = found.page(&issues).unwrap();
+        let samples = samples([finding].into_iter()).unwrap();
+        let page = found.page(&samples).unwrap();
         assert!(page.issue.unwrap().starts_with("# NonZero of a scalar"), "{page:?}");
         assert_eq!(page.shown.len(), 1);
         assert!(page.measured.len() > 3, "{page:?}");
+        let sample = &samples["onnxruntime/nonzero-scalar"];
+        assert!(sample.case.as_ref().unwrap().contains("NonZero"), "{sample:?}");
+        assert!(sample.program.as_ref().unwrap().contains("import onnxruntime"), "{sample:?}");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Static site: results of every measured runtime for every operator version. It opens from files and needs no network.
 //!
-//! `severity` and `case_name` are pure; `column` is the source of outcomes; `columns` relates versions of a runtime; `table` combines all columns and all cases of a
-//! version; the others are the data of one kind of page each, and `write` writes the files.
+//! `severity` and `case_name` are pure; `column` is the source of outcomes; `columns` relates versions of a runtime; `table` combines all
+//! columns and all cases of a version; the others are the data of one kind of page each. `static_pages` has the pages that read without
+//! JavaScript, and `write` writes the files.
 
 mod case_name;
 mod column;
@@ -19,6 +20,7 @@ mod rules;
 mod sample;
 mod search;
 mod severity;
+mod static_pages;
 mod table;
 mod tools;
 mod write;
@@ -32,5 +34,6 @@ pub use operator::StandardTexts;
 pub use playground::{InputsError, read_inputs, value_text};
 pub(crate) use sample::expression as python_expression;
 pub(crate) use severity::{colour_of, letter_of, words_of};
+pub use static_pages::{BaseUrl, BaseUrlError, StaticError};
 pub(crate) use table::{Levels, VersionTable, name_of, states};
 pub use write::{Extra, SiteError, Written, write_site};

@@ -16,15 +16,15 @@ use crate::colours::{BAD, DIM, GOOD, NOTE, UNSURE};
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct State {
     /// The letter in the data of the pages.
-    key: char,
-    sign: char,
-    name: &'static str,
+    pub(crate) key: char,
+    pub(crate) sign: char,
+    pub(crate) name: &'static str,
     /// The predicate of several operators: `12 are wrong`.
     many: &'static str,
     /// The predicate of one operator.
-    one: &'static str,
+    pub(crate) one: &'static str,
     /// True if the state is a failure.
-    bad: bool,
+    pub(crate) bad: bool,
 }
 
 const fn state(key: char, sign: char, name: &'static str, many: &'static str, one: &'static str) -> State {
@@ -52,6 +52,17 @@ pub(crate) const STATES: [State; 12] = [
     state('o', '○', "recorded", "are recorded", "the standard leaves it open; the outcome is recorded"),
     state('?', '?', "not measured", "are not measured", "not measured: neither right nor wrong"),
 ];
+
+/// Returns the state with a letter; the last one, which is not measured, for an unknown letter.
+pub(crate) fn state_of(letter: char) -> State {
+    let rank = rank_of(letter);
+    STATES.get(rank).copied().unwrap_or(state('?', '?', "not measured", "", ""))
+}
+
+/// Returns the position of a state among all, the worst first.
+pub(crate) fn rank_of(letter: char) -> usize {
+    STATES.iter().position(|state| state.key == letter).unwrap_or(STATES.len() - 1)
+}
 
 /// The script that gives the pages the tables of states and of outcomes. An outcome has its words and its state.
 pub(crate) fn tables_script() -> String {

@@ -1,9 +1,9 @@
 //! Files of the site.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -25,22 +25,32 @@ use crate::coverage::{OperatorText, TextError};
 use crate::site::column::{Column, make_keys_unique};
 use crate::site::columns::ShownColumns;
 use crate::site::failures::{Changed, Disagreement, Failure, OperatorFailures};
-use crate::site::finding_pages::{self, MeasuredFinding, ShownBy};
+use crate::site::finding_pages::{self, MeasuredFinding, SampleTexts, ShownBy};
 use crate::site::findings::{self, FindingData};
 use crate::site::front::{FrontBuilder, VersionStates};
 use crate::site::graphs::{self, GraphsError, Topic};
+use crate::site::intern::Interned;
 use crate::site::operator::{OperatorParts, StandardTexts, operator};
 use crate::site::rules;
 use crate::site::sample::samples;
 use crate::site::search::OperatorWords;
 use crate::site::severity::tables_script;
+use crate::site::static_pages::{
+    self, BaseUrl, OperatorEntry, OperatorSources, PICTURE, Page, Sources, StaticError, front_head,
+};
 use crate::site::table::VersionTable;
 use crate::site::tools::{self, ToolsError};
 
+/// Front page, with a line for the tags that describe it.
+const FRONT: &str = include_str!("assets/index.html");
+
+/// Line of the front page that is replaced by these tags.
+const DESCRIPTION: &str = "<!-- description -->\n";
+
 /// Files that do not depend on measurements.
 const ASSETS: &[(&str, &str)] = &[
-    ("index.html", include_str!("assets/index.html")),
     ("site.css", include_str!("assets/site.css")),
+    ("old.js", include_str!("assets/old.js")),
     ("app.js", include_str!("assets/app.js")),
     ("states.js", include_str!("assets/states.js")),
     ("match.js", include_str!("assets/match.js")),
@@ -64,6 +74,9 @@ const ASSETS: &[(&str, &str)] = &[
     ("play.js", include_str!("assets/play.js")),
     ("keys.js", include_str!("assets/keys.js")),
 ];
+
+/// List of the site's files, by which a later site in the same folder removes those that it does not have.
+const FILES: &str = "files.txt";
 
 /// Bytes of the browser program per file, which is base64: no file of the site exceeds 2 MB.
 const MODULE_PART: usize = 1_350_000;
@@ -114,6 +127,9 @@ pub enum SiteError {
     /// The sample of a finding cannot be made.
     #[error(transparent)]
     Suite(#[from] SuiteError),
+    /// A page without JavaScript cannot be made.
+    #[error(transparent)]
+    Static(#[from] StaticError),
 }
 
 impl From<ToolsError> for SiteError {
@@ -136,6 +152,8 @@ pub struct Extra {
     pub texts: Option<StandardTexts>,
     /// The program that runs in the browser, as WebAssembly. Without it the pages say that they cannot compute.
     pub module: Option<Vec<u8>>,
+    /// Address at which the site is published. With it the site has a map for search engines and a page for unknown addresses.
+    pub base_url: Option<BaseUrl>,
 }
 
 /// A written site.
@@ -161,19 +179,35 @@ struct OperatorPages {
     findings: Vec<FindingData>,
     words: OperatorWords,
     data: String,
+    /// Summary for pages without JavaScript, and the operator's own.
+    entry: Option<OperatorEntry>,
+    page: Page,
 }
 
 /// Data of a runtime's page.
 #[derive(Serialize)]
 struct RuntimeData<'a> {
+    /// Failures by operator, each with the position of its types.
     #[serde(rename = "faults")]
-    failures: Vec<&'a Failure>,
+    failures: BTreeMap<&'a str, Vec<(&'a Failure, usize)>>,
+    /// Lists of types, separated by spaces.
+    types: Vec<String>,
     /// Column key of the previous release.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<&'a str>,
     changes: Vec<&'a Changed>,
-    /// The operator and its finding.
-    findings: Vec<(String, &'a FindingData)>,
+    findings: Vec<RuntimeFinding<'a>>,
+}
+
+/// Finding on the page of a runtime. Its own page has the rest.
+#[derive(Serialize)]
+struct RuntimeFinding<'a> {
+    id: &'a str,
+    title: &'a str,
+    versions: &'a str,
+    /// Operators that show it.
+    #[serde(rename = "ops")]
+    operators: Vec<String>,
 }
 
 /// Writes the site into a folder, which is created if it is missing. `digest` is the digest of the suite.
@@ -181,14 +215,11 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
     // A visible column keeps the plain key if a hidden one has the same.
     columns.sort_by_key(|column| !column.is_shown());
     make_keys_unique(&mut columns);
-    let remarks = columns.iter().flat_map(|column| column.remarks().to_vec()).collect();
+    let mut remarks: Vec<String> = columns.iter().flat_map(|column| column.remarks().to_vec()).collect();
     let (columns, elsewhere): (Vec<Column>, Vec<Column>) = columns.into_iter().partition(Column::is_shown);
     let columns = ShownColumns::new(columns);
-    let mut out = Output { folder: folder.to_owned(), files: 0, largest: 0 };
-    for (name, text) in ASSETS {
-        out.write(name, text)?;
-    }
-    out.write("tables.js", &tables_script())?;
+    let mut out = Output::new(folder, extra.base_url.clone());
+    out.assets()?;
     let (catalog, findings) = (OperatorCatalog::embedded(), Findings::embedded()?);
     let evidence = ConfirmingRuntimes::embedded()?;
     let specs = Specs::embedded();
@@ -209,7 +240,7 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
     let operators: Vec<OperatorPages> =
         names.into_par_iter().map(|(domain, name)| parts.pages(domain, name)).collect::<Result<_, SiteError>>()?;
     write_operators(&mut out, &columns, &operators)?;
-    write_findings(&mut out, findings, &operators)?;
+    write_findings(&mut out, findings, &columns, &operators)?;
     let topics = graphs::topics(&columns, findings)?;
     for (path, pattern) in topics.iter().flat_map(Topic::files) {
         out.json(&path, pattern)?;
@@ -226,8 +257,13 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
     front.findings = findings.all().count();
     front.module = extra.module.map_or(Ok(0), |module| out.module(&module))?;
     out.json("data/front.js", &front)?;
+    out.sitemap()?;
+    let removed = out.remove_earlier()?;
+    if removed > 0 {
+        remarks.push(format!("{removed} files of the earlier site in {} were removed", folder.display()));
+    }
     let page = folder.join("index.html");
-    Ok(Written { page, files: out.files, largest: out.largest, remarks })
+    Ok(Written { page, files: out.paths.len(), largest: out.largest, remarks })
 }
 
 /// Common sources of the pages.
@@ -254,6 +290,8 @@ impl Parts<'_> {
         let (texts, standard, columns) = (self.texts, self.standard, self.columns);
         let nothing = OperatorText::default();
         let sentences = self.sentences.get(&format!("{domain}/{name}")).unwrap_or(&nothing);
+        let sources = OperatorSources { file, tables: &tables, columns, findings: &findings, sentences };
+        let page = sources.page()?;
         let findings_of_page = findings.clone();
         let parts = OperatorParts {
             file,
@@ -276,6 +314,8 @@ impl Parts<'_> {
             findings,
             words: OperatorWords::new(file, &tables),
             data,
+            entry: OperatorEntry::new(&tables, &file.summary, columns),
+            page,
         })
     }
 }
@@ -285,6 +325,7 @@ impl Parts<'_> {
 fn write_operators(out: &mut Output, columns: &ShownColumns, operators: &[OperatorPages]) -> Result<(), SiteError> {
     for pages in operators {
         out.data(&format!("data/op/{}/{}.js", pages.domain, pages.name), &pages.data)?;
+        out.page(&pages.page)?;
     }
     for (index, column) in columns.iter().enumerate() {
         let data = runtime_data(index, columns, operators);
@@ -295,8 +336,13 @@ fn write_operators(out: &mut Output, columns: &ShownColumns, operators: &[Operat
     out.json("data/search.js", &operators.iter().map(|pages| &pages.words).collect::<Vec<_>>())
 }
 
-/// Writes the list of findings, and the page of each.
-fn write_findings(out: &mut Output, findings: &Findings, operators: &[OperatorPages]) -> Result<(), SiteError> {
+/// Writes the list of findings, the page of each, and the pages without JavaScript that are not about an operator.
+fn write_findings(
+    out: &mut Output,
+    findings: &Findings,
+    columns: &ShownColumns,
+    operators: &[OperatorPages],
+) -> Result<(), SiteError> {
     let mut shown: BTreeMap<String, Vec<ShownBy>> = BTreeMap::new();
     for pages in operators {
         for finding in &pages.findings {
@@ -307,39 +353,120 @@ fn write_findings(out: &mut Output, findings: &Findings, operators: &[OperatorPa
         }
     }
     let measured = finding_pages::measured(findings, &shown)?;
-    let issues = finding_pages::issues(findings.all())?;
+    let samples = finding_pages::samples(findings.all())?;
     for finding in &measured {
-        out.json(&finding.path(), &finding.page(&issues)?)?;
+        out.json(&finding.path(), &finding.page(&samples)?)?;
     }
     let rows = measured.iter().map(MeasuredFinding::row).collect::<Result<Vec<_>, _>>()?;
-    out.json("data/findings.js", &rows)
+    out.json("data/findings.js", &rows)?;
+    write_static_pages(out, columns, operators, &measured, &samples)
+}
+
+/// Writes the pages without JavaScript that are not about an operator, and the picture of all results.
+fn write_static_pages(
+    out: &mut Output,
+    columns: &ShownColumns,
+    operators: &[OperatorPages],
+    findings: &[MeasuredFinding<'_>],
+    samples: &BTreeMap<String, SampleTexts>,
+) -> Result<(), SiteError> {
+    let entries: Vec<(&OperatorEntry, &OperatorFailures)> =
+        operators.iter().filter_map(|pages| Some((pages.entry.as_ref()?, &pages.failures))).collect();
+    let sources = Sources { columns, operators: &entries, findings, samples };
+    for page in static_pages::pages(&sources)? {
+        out.page(&page)?;
+    }
+    out.json("data/releases.js", &static_pages::release_names()?)?;
+    let summaries: Vec<&OperatorEntry> = entries.iter().map(|(entry, _)| *entry).collect();
+    let picture = static_pages::picture(columns, &summaries).map_err(StaticError::Picture)?;
+    out.bytes(PICTURE, &picture)
 }
 
 /// Returns the data of a column's page.
 fn runtime_data<'a>(index: usize, columns: &'a ShownColumns, operators: &'a [OperatorPages]) -> RuntimeData<'a> {
     let runtime = columns.get(index).map_or("", Column::runtime);
     let before = columns.previous(index).and_then(|previous| columns.get(previous));
-    let own = |pages: &'a OperatorPages| {
+    let mut findings: BTreeMap<&str, RuntimeFinding<'a>> = BTreeMap::new();
+    for pages in operators {
         let operator = format!("{}/{}", pages.domain, pages.name);
-        let about = pages.findings.iter().filter(|finding| finding.text.runtime == runtime);
-        about.map(move |finding| (operator.clone(), finding)).collect::<Vec<_>>()
-    };
+        for FindingData { text, .. } in pages.findings.iter().filter(|finding| finding.text.runtime == runtime) {
+            let new =
+                || RuntimeFinding { id: &text.id, title: &text.title, versions: &text.versions, operators: Vec::new() };
+            findings.entry(&text.id).or_insert_with(new).operators.push(operator.clone());
+        }
+    }
+    let (mut failures, mut types) = (BTreeMap::<&str, Vec<(&Failure, usize)>>::new(), Interned::default());
+    for failure in operators.iter().filter_map(|pages| pages.failures.failures.get(index)).flatten() {
+        let list: Vec<&str> = failure.types.iter().map(String::as_str).collect();
+        failures.entry(&failure.operator).or_default().push((failure, types.position(list.join(" "))));
+    }
     RuntimeData {
-        failures: operators.iter().filter_map(|pages| pages.failures.failures.get(index)).flatten().collect(),
+        failures,
+        types: types.into_texts(),
         before: before.map(|before| before.key.as_str()),
         changes: operators.iter().filter_map(|pages| pages.failures.changes.get(index)).flatten().collect(),
-        findings: operators.iter().flat_map(own).collect(),
+        findings: findings.into_values().collect(),
     }
 }
 
 /// An output folder.
 struct Output {
     folder: PathBuf,
-    files: usize,
+    /// Address at which the site is published.
+    base: Option<BaseUrl>,
+    /// Paths of the pages without JavaScript.
+    pages: Vec<String>,
+    /// Paths of all files.
+    paths: BTreeSet<String>,
     largest: usize,
 }
 
 impl Output {
+    fn new(folder: &Path, base: Option<BaseUrl>) -> Output {
+        Output { folder: folder.to_owned(), base, pages: Vec::new(), paths: BTreeSet::new(), largest: 0 }
+    }
+
+    /// Removes the files of an earlier site that this one does not have, and lists those of this one. Returns the number of removed
+    /// files.
+    fn remove_earlier(&mut self) -> Result<usize, SiteError> {
+        let earlier = fs::read_to_string(self.folder.join(FILES)).unwrap_or_default();
+        let is_below = |path: &str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+        self.paths.insert(FILES.to_owned());
+        let mut removed = 0;
+        for path in earlier.lines().filter(|path| !self.paths.contains(*path) && is_below(path)) {
+            removed += usize::from(fs::remove_file(self.folder.join(path)).is_ok());
+        }
+        let list: Vec<&str> = self.paths.iter().map(String::as_str).collect();
+        let list = list.join("\n") + "\n";
+        self.write(FILES, &list)?;
+        Ok(removed)
+    }
+
+    /// Writes the files that do not depend on measurements.
+    fn assets(&mut self) -> Result<(), SiteError> {
+        self.write("index.html", &FRONT.replace(DESCRIPTION, &front_head(self.base.as_ref())))?;
+        for (name, text) in ASSETS {
+            self.write(name, text)?;
+        }
+        self.write("tables.js", &tables_script())
+    }
+
+    /// Writes a page without JavaScript.
+    fn page(&mut self, page: &Page) -> Result<(), SiteError> {
+        self.pages.push(page.path.clone());
+        self.write(&page.path, &page.text(self.base.as_ref()))
+    }
+
+    /// Writes the map of the site and the page for unknown addresses, if the address of the site is known.
+    fn sitemap(&mut self) -> Result<(), SiteError> {
+        let Some(base) = self.base.clone() else { return Ok(()) };
+        let paths = std::iter::once("index.html").chain(self.pages.iter().map(String::as_str));
+        let map = static_pages::sitemap(&base, paths);
+        self.write("sitemap.xml", &map)?;
+        let missing = Page::missing(&base);
+        self.write(&missing.path, &missing.text(Some(&base)))
+    }
+
     fn json(&mut self, path: &str, data: &impl Serialize) -> Result<(), SiteError> {
         let text = serde_json::to_string(data).map_err(|error| SiteError::Json { path: path.to_owned(), error })?;
         self.data(path, &text)
@@ -366,14 +493,18 @@ impl Output {
     }
 
     fn write(&mut self, path: &str, text: &str) -> Result<(), SiteError> {
+        self.bytes(path, text.as_bytes())
+    }
+
+    fn bytes(&mut self, path: &str, bytes: &[u8]) -> Result<(), SiteError> {
         let place = self.folder.join(path);
         let failed = |error: std::io::Error| SiteError::Io { path: place.display().to_string(), error };
         if let Some(parent) = place.parent() {
             fs::create_dir_all(parent).map_err(failed)?;
         }
-        write_whole(&place, text.as_bytes()).map_err(failed)?;
-        self.files += 1;
-        self.largest = self.largest.max(text.len());
+        write_whole(&place, bytes).map_err(failed)?;
+        self.paths.insert(path.to_owned());
+        self.largest = self.largest.max(bytes.len());
         Ok(())
     }
 }
@@ -387,4 +518,29 @@ fn packed(bytes: &[u8]) -> Result<Vec<u8>, std::io::Error> {
 /// Escapes JSON so that it is also a JavaScript expression and cannot end a script element.
 fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_an_earlier_site_are_removed_and_no_others() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("site");
+        let write = |paths: &[&str]| {
+            let mut out = Output::new(&folder, None);
+            paths.iter().for_each(|path| out.write(path, "text").unwrap());
+            out.remove_earlier().unwrap()
+        };
+        assert_eq!(write(&["index.html", "runtime/mine-1.html"]), 0);
+        fs::write(folder.join("notes.txt"), "own").unwrap();
+        fs::write(home.path().join("other.txt"), "own").unwrap();
+        assert_eq!(write(&["index.html"]), 1);
+        assert!(!folder.join("runtime/mine-1.html").exists());
+        fs::write(folder.join(FILES), "../other.txt\nindex.html\ngone.html\n").unwrap();
+        assert_eq!(write(&["index.html"]), 0);
+        let left = [folder.join("index.html"), folder.join("notes.txt"), home.path().join("other.txt")];
+        assert!(left.iter().all(|path| path.is_file()));
+    }
 }

@@ -7,7 +7,7 @@
   /** Pages by other names. */
   const PAGES = {
     operators: [], operator: [], home: [], index: [], front: [], finding: ["findings"], runtime: ["runtimes"], graph: ["graphs"], tool: ["tools"],
-    rule: ["rules"], disagreement: ["disagreements"], check: ["model"], models: ["model"], help: ["about"],
+    releases: ["release"], disagreement: ["disagreements"], check: ["model"], models: ["model"], help: ["about"],
   };
   const NAMES = ["findings", "graphs", "tools", "runtimes", "compare", "disagreements", "model", "rules", "about"];
 
@@ -69,6 +69,15 @@
 
   site.noRuntime = (front, text) => site.unknown("No such runtime", `There is no measurement of '${text}'.`, site.nearestColumns(front, text),
     (key) => site.href(["runtime", key]), ["#/runtimes", "All runtimes"]);
+
+  /** Releases of ONNX, which have pages without JavaScript only. */
+  site.page("release", async ([onnx]) => {
+    const all = await site.load("releases");
+    if (onnx && !all.includes(onnx)) return site.unknown("No such release", `ONNX has no release '${onnx}'.`, site.nearest(onnx, all), (name) => `release/${name}.html`, ["release/index.html", "All releases"]);
+    const path = `release/${onnx || "index"}.html`;
+    location.replace(path);
+    return [el("h1", null, onnx ? `ONNX ${onnx}` : "Releases of ONNX"), el("p", null, link(path, null, "Its page"))];
+  });
 
   site.page("missing", async () => {
     const { parts, chosen } = site.address();

@@ -128,6 +128,7 @@ const site = (() => {
         el("p", null, "The site needs its whole folder: index.html next to ", code("data/"), ". ", link("#/", null, "All operators")));
     }
     const heading = main.querySelector("h1");
+    document.getElementById("plain").setAttribute("href", heading?.dataset.plain || "op/index.html");
     document.title = heading && name !== "front" ? `${heading.textContent} · ONNX, measured` : "ONNX, measured";
     if (same === true) {
       if (focused) main.querySelector(focused)?.focus({ preventScroll: true });
@@ -195,6 +196,7 @@ const site = (() => {
     event.preventDefault();
     document.getElementById("main").focus();
   });
+  document.getElementById("main").append(el("p", { class: "quiet" }, "Loading…"));
   document.addEventListener("DOMContentLoaded", () => show(false));
 
   return {

@@ -54,7 +54,7 @@
     const rows = chosenRows(all, shown);
     const listed = chosen.get("all") === "1" ? rows : rows.slice(0, MAX_SHOWN);
     return [
-      el("h1", null, "Findings"),
+      el("h1", { "data-plain": "finding/index.html" }, "Findings"),
       el("p", { class: "lead" }, `A finding is a deviation of a runtime from the standard, with the sentence that decides and a case that shows it. There are ${count(all.length)}.`),
       filters(all, shown),
       el("p", { role: "status" }, `${plural(rows.length, "finding")}. `, Object.values(shown).some(Boolean) ? link("#/findings", null, "Show all") : null),
@@ -119,7 +119,7 @@
     return [
       el("p", { class: "crumbs" }, link("#/findings", null, "Findings"), " · ", link(site.href(["findings"], { runtime: row.runtime }), null, row.runtime), " · ",
         separated(row.about.map((one) => (front.byName.has(one) ? link(site.href(["findings"], { op: one }), null, one.replace(/^ai\.onnx\//, "")) : subject(front, one))))),
-      el("h1", null, data.title),
+      el("h1", { "data-plain": `finding/${row.runtime}/${row.id}.html` }, data.title),
       el("p", { class: "facts" }, site.mark({ key: row.state, bad: 0, total: 0 }, site.STATE[row.state].name), el("span", null, `${row.runtime} ${data.versions}`), code(finding)),
       el("h2", null, "The standard"),
       el("blockquote", null, data.proof),

@@ -41,12 +41,20 @@
     };
   }
 
+  /** Parts of a browser that the program needs. */
+  const NEEDED = ["WebAssembly", "DecompressionStream", "Worker"];
+
   async function compile() {
+    const missing = NEEDED.find((name) => typeof window[name] === "undefined");
+    if (missing) throw new Error(`this browser cannot compute, since it has no ${missing}; the program does the same in a terminal`);
     const { module } = await site.front();
     const parts = await Promise.all(Array.from({ length: module }, (_, at) => site.load(`module/${at}`)));
     const packed = parts.map(({ gzip }) => Uint8Array.from(atob(gzip), (char) => char.charCodeAt(0)));
     const stream = new Blob(packed).stream().pipeThrough(new DecompressionStream("gzip"));
-    return WebAssembly.compile(await new Response(stream).arrayBuffer());
+    const bytes = await new Response(stream).arrayBuffer();
+    return WebAssembly.compile(bytes).catch((error) => {
+      throw new Error(`this browser cannot compute: its WebAssembly lacks a feature that the program needs (${error.message})`);
+    });
   }
 
   function start(module) {

@@ -315,7 +315,7 @@
     return [
       el("p", { class: "crumbs" }, link(site.href([], { domain }), null, domain), " · ", link(site.href([], { field: front.byName.get(`${domain}/${name}`).f }), null, front.byName.get(`${domain}/${name}`).f),
         " · versions ", versionChips(data, version, chosen)),
-      el("h1", null, `${name}-${version.since}`),
+      el("h1", { "data-plain": `op/${domain}/${name}.html` }, `${name}-${version.since}`),
       remark,
       el("p", { class: "lead" }, data.summary),
       facts(data, version),

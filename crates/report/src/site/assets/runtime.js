@@ -12,6 +12,10 @@
   };
   site.sentence = sentence;
 
+  /** The failures in the data of a runtime, each with its operator and types. */
+  const failuresOf = (data) => Object.entries(data.faults).flatMap(([op, all]) =>
+    all.map(([failure, types]) => ({ required: true, ...failure, op, t: data.types[types].split(" ").filter(Boolean) })));
+
   const opsetFor = (front, column, chosen) => {
     const wanted = Number(chosen.get("opset"));
     const range = column.opsets && column.opsets["ai.onnx"];
@@ -37,16 +41,11 @@
 
   /** The findings about the runtime, once each, with the operators that show them. */
   function ownFindings(data, column) {
-    const byId = new Map();
-    for (const [operator, finding] of data.findings) {
-      if (!byId.has(finding.id)) byId.set(finding.id, { finding, operators: [] });
-      byId.get(finding.id).operators.push(operator);
-    }
-    if (byId.size === 0) return null;
-    return el("details", { id: "findings" }, el("summary", null, el("h2", null, "Findings"), ` ${count(byId.size)}`),
+    if (data.findings.length === 0) return null;
+    return el("details", { id: "findings" }, el("summary", null, el("h2", null, "Findings"), ` ${count(data.findings.length)}`),
       el("p", null, link(site.href(["findings"], { runtime: column.runtime }), null, "In a list with filters")),
-      el("ul", { class: "found" }, [...byId.values()].map(({ finding, operators }) => el("li", null, link(site.findingHref(finding.runtime, finding.id), null, finding.title),
-        el("div", { class: "quiet" }, `${operators.map((name) => name.replace(/^ai\.onnx\//, "")).join(", ")} · ${finding.versions}`)))));
+      el("ul", { class: "found" }, data.findings.map(({ id, title, versions, ops }) => el("li", null, link(site.findingHref(column.runtime, id), null, title),
+        el("div", { class: "quiet" }, `${ops.map((name) => name.replace(/^ai\.onnx\//, "")).join(", ")} · ${versions}`)))));
   }
 
   function releases(front, data, column) {
@@ -75,7 +74,8 @@
     const data = await site.load(`runtime/${key}`);
     const opset = opsetFor(front, column, chosen);
     const level = chosen.get("level") === "recommended" ? 1 : 0;
-    const groups = data.faults.filter((fault) => level === 1 || fault.required || fault.s === "c");
+    const failures = failuresOf(data);
+    const groups = failures.filter((fault) => level === 1 || fault.required || fault.s === "c");
     const others = front.columns.filter((other) => other.runtime === column.runtime);
     const sections = site.STATES.filter((state) => state.bad || state.key === "d").map((state) => {
       const of = groups.filter((group) => group.s === state.key);
@@ -92,12 +92,12 @@
     ].filter(Boolean);
     return [
       el("p", { class: "crumbs" }, link("#/runtimes", null, "Runtimes"), " · ", others.map((other) => link(site.href(["runtime", other.key]), { class: "chip", "aria-current": other === column ? "true" : undefined }, other.version, other.file ? ` (${other.file})` : ""))),
-      el("h1", null, front.title(column)),
+      el("h1", { "data-plain": `runtime/${key}.html` }, front.title(column)),
       el("p", { class: "lead" }, `${column.runtime} ${column.version}: ${sentence(front, opset, at)}.`),
       column.remarks.map((remark) => el("p", { class: "notice" }, remark)),
       el("dl", { class: "facts" }, facts.map(([name, value]) => [el("dt", null, name), el("dd", null, value)])),
       el("p", { class: "actions" }, site.select("cases", "level", [["", "required"], ["recommended", "and recommended"]], level ? "recommended" : ""),
-        site.saveButton("Download failures (JSON)", `${key}.json`, "application/json", () => JSON.stringify({ runtime: column.runtime, version: column.version, suite: front.suite, faults: data.faults }, null, 1))),
+        site.saveButton("Download failures (JSON)", `${key}.json`, "application/json", () => JSON.stringify({ runtime: column.runtime, version: column.version, suite: front.suite, faults: failures }, null, 1))),
       el("p", null, link(site.href(["graphs"], { cols: key }), null, "Graphs"), " of several nodes have a page of their own."),
       releases(front, data, column),
       ownFindings(data, column),
@@ -111,7 +111,7 @@
     const rows = front.columns.map((column, at) => [link(site.href(["runtime", column.key]), null, front.title(column)),
       column.opsets && column.opsets["ai.onnx"] ? column.opsets["ai.onnx"].join("–") : "not said", [column.date, column.platform].filter(Boolean).join(", "),
       `${sentence(front, opsetFor(front, column, chosen), at)}.`]);
-    return [el("h1", null, "Runtimes"), el("div", { class: "scroll" }, table({ class: "wide" }, ["runtime", "opsets", "measured", "in a sentence"], rows)),
+    return [el("h1", { "data-plain": "runtime/index.html" }, "Runtimes"), el("div", { class: "scroll" }, table({ class: "wide" }, ["runtime", "opsets", "measured", "in a sentence"], rows)),
       front.elsewhere.length > 0 ? el("section", null, el("h2", null, "Results of another suite"), front.elsewhere.map(([title, remarks, outcomes]) => el("article", { class: "notice" },
         el("h3", null, title), el("p", null, remarks.join("; ")), el("p", null, outcomes.map(([outcome, sum]) => `${count(sum)} ${outcome}`).join(", "))))) : null];
   });
