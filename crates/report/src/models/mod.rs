@@ -4,6 +4,7 @@ mod closeness;
 mod comparison;
 mod examine;
 mod files;
+mod fit;
 mod generated_inputs;
 mod half_precision;
 mod input_hints;
