@@ -19,6 +19,7 @@ mod saved;
 mod single_node;
 mod summary;
 mod trace;
+mod work;
 
 pub use comparison::is_degenerate;
 pub use examine::{NamedModel, examine, examine_source};
