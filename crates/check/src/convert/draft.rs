@@ -50,6 +50,13 @@ pub(crate) fn as_attribute(name: &str, to: &OpSpec) -> String {
     format!("{} has it as attribute {name}", to.version)
 }
 
+/// New rank of an input whose elements are kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NewRank {
+    Scalar,
+    Vector,
+}
+
 /// Node of ai.onnx to add before or after the converted one.
 pub(crate) struct NewNode<'a> {
     /// The operator.
@@ -230,6 +237,27 @@ impl<'a> Draft<'a> {
         let name = self.add_constant(&stem, tensor);
         let fact = ValueFact::from_value(Value::Tensor(tensor.clone()));
         self.set_input(position, name, Some(fact));
+    }
+
+    /// Gives an input another rank: a constant itself, and a computed value by the node that `add_node` adds. Returns true if there is
+    /// a new node.
+    pub(crate) fn change_rank(
+        &mut self,
+        (position, what): (usize, &str),
+        rank: NewRank,
+        add_node: impl FnOnce(&mut Draft<'a>) -> Step<String>,
+    ) -> Step<bool> {
+        if let Some(tensor) = self.constant(position) {
+            let sizes = if rank == NewRank::Scalar { Vec::new() } else { vec![tensor.len()] };
+            let reshaped = tensor.with_shape(sizes).or_else(|error| impossible(error.to_string()))?;
+            self.set_constant(position, what, &reshaped);
+            return Ok(false);
+        }
+        let dims = if rank == NewRank::Scalar { Vec::new() } else { vec![Dim::Unknown] };
+        let fact = ValueFact { shape: Some(dims), elements: None, ..self.fact(position) };
+        let name = add_node(self)?;
+        self.set_input(position, name, Some(fact));
+        Ok(true)
     }
 
     /// Renames an input and sets the known facts about it; an empty name removes it.
