@@ -187,7 +187,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn rank(&self, position: usize) -> Step<usize> {
         match self.fact(position).rank() {
             Some(rank) => Ok(rank),
-            None => unknown(format!("the rank of input {position} is unknown")),
+            None => self.unknown_fact("rank", position),
         }
     }
 
@@ -195,7 +195,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn shape(&self, position: usize) -> Step<Vec<Dim>> {
         match self.fact(position).shape {
             Some(shape) => Ok(shape),
-            None => unknown(format!("the shape of input {position} is unknown")),
+            None => self.unknown_fact("shape", position),
         }
     }
 
@@ -204,8 +204,14 @@ impl<'a> Draft<'a> {
         match self.fact(position).value_type {
             Some(ValueType::Tensor(element)) => Ok(element),
             Some(other) => impossible(format!("input {position} is {other}, not a tensor")),
-            None => unknown(format!("the type of input {position} is unknown")),
+            None => self.unknown_fact("type", position),
         }
+    }
+
+    /// Fails because a fact about an input is unknown: behind a node of another domain, or a value that a model computes.
+    pub(crate) fn unknown_fact<T>(&self, what: &str, position: usize) -> Step<T> {
+        let name = self.input(position);
+        unknown(format!("the {what} of input {position} '{name}' is unknown; declare it (value_info)"))
     }
 
     /// The value of an input if it is a constant tensor.

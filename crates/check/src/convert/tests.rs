@@ -170,7 +170,8 @@ fn ceil_mode_depends_on_spatial_sizes_only() {
     refused(
         &text("L", 1, 3),
         &target(11),
-        "node 0 (MaxPool): the size of axis 2 of input 0, on which ceil_mode depends, is unknown",
+        "node 0 (MaxPool): the size of axis 2 of input 0, on which ceil_mode depends, is unknown; --dim sets sizes of the model's \
+         inputs",
     );
 }
 

@@ -312,6 +312,8 @@ fn a_loop_body_without_its_condition_is_the_only_finding() {
     let expected =
         "body has 2 inputs, but must have 3: the iteration number, the condition, and one for each carried value";
     assert_eq!(messages, [expected]);
+    let edit = inferred.findings.kept().first().and_then(|finding| finding.edit.clone());
+    assert_eq!(edit.as_deref(), Some("declare 3 inputs of body"));
 }
 
 #[test]
