@@ -6,8 +6,8 @@ use std::fmt;
 use thiserror::Error;
 
 use super::attribute::AttributeType;
-use super::describe::type_list;
 use super::operator::{FormalParameter, FormalType, OpSpec, Presence};
+use super::type_list::type_list;
 use super::version::OperatorVersion;
 use crate::types::ValueType;
 

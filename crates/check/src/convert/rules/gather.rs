@@ -7,7 +7,7 @@ use onnx_conformance_reference::spec::OpSpec;
 use super::axes::axis_of;
 use super::body::Body;
 use super::rule::{Rule, unchanged};
-use crate::convert::answer::{Step, impossible, unknown};
+use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::get_int;
 use crate::convert::draft::Draft;
 
