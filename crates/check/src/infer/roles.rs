@@ -1,9 +1,9 @@
 //! Roles of dimensions: those of a node that may have any size, or any size that they share.
 
+mod kind;
 mod layers;
 mod movement;
 mod products;
-mod kind;
 
 use onnx_conformance_reference::infer::NodeView;
 use onnx_conformance_reference::spec::DEFAULT_DOMAIN;
@@ -28,7 +28,7 @@ const ROW_BY_ROW: [&str; 13] = [
 ];
 
 /// Operators that take a first input of any sizes. Other inputs or attributes may restrict its rank.
-const ANY_FIRST_INPUT: [&str; 11] = [
+const ANY_FIRST_INPUT: [&str; 12] = [
     "CenterCropPad",
     "Clip",
     "Flatten",
@@ -36,6 +36,7 @@ const ANY_FIRST_INPUT: [&str; 11] = [
     "Resize",
     "Slice",
     "Squeeze",
+    "TfIdfVectorizer",
     "Tile",
     "Transpose",
     "Unsqueeze",

@@ -135,6 +135,8 @@ fn a_node_that_fails_for_every_size_of_a_dimension_is_invalid() {
         "g (float[T,3,C,D] x) => (float[] y) <int64[2] l = {1, 1}> { y = ReverseSequence (x, l) }",
         "g (float[A,B,C,D] x, float[2,4] r, int64[3] b) => (float[] y) { y = RoiAlign (x, r, b) }",
         "g (float[N,P,5] b, float[N,C,P] s) => (int64[] y) { y = NonMaxSuppression (b, s) }",
+        "g (int64[A,B,C] x) => (float[] y) { y = TfIdfVectorizer <mode = \"TF\", min_gram_length = 1, max_gram_length = 1, \
+         max_skip_count = 0, ngram_counts = [0], ngram_indexes = [0], pool_int64s = [1]> (x) }",
         "g (float[A,B,C,D] x, int64[A,C] t) => (float[] y) { y = NegativeLogLikelihoodLoss (x, t) }",
     ] {
         let messages = messages(graph);

@@ -3,8 +3,8 @@
 use onnx_conformance_reference::infer::{NodeView, axis_of};
 use onnx_conformance_reference::model::Dim;
 
-use crate::infer::roles::movement::is_unknown;
 use crate::infer::roles::kind::Role;
+use crate::infer::roles::movement::is_unknown;
 
 /// First opset at which `BatchNormalization` has no statistics for each place.
 const STATISTICS_OF_CHANNELS: u32 = 9;
