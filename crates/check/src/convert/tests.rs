@@ -196,6 +196,10 @@ fn allowzero_has_no_effect_where_a_zero_is_the_size_of_the_input() {
         refusal.contains("entry 0 of the shape is computed at run time and may be 0, a size with allowzero=1"),
         "{refusal}"
     );
+    let given = r#"<ir_version: 8, opset_import: ["" : 18]> g (float[4] x, int64[2] shape) => (float[a, b] y)
+        { y = Reshape <allowzero = 1> (x, shape) }"#;
+    let refusal = convert(&parse_model(given).unwrap(), &target(13)).unwrap_err().to_string();
+    assert!(refusal.contains("entry 0 of the shape is computed at run time"), "{refusal}");
     let both = parse_model(&text("n, four, m")).unwrap();
     assert!(convert(&both, &target(13)).is_ok());
     let empty = r#"<ir_version: 8, opset_import: ["" : 18]> g (float[0, 4] x) => (float[0, 2] y) <int64[2] shape = {0, 2}>
