@@ -22,7 +22,7 @@ use crate::infer::{Bodies, Inferred, NodePath, SubgraphStep, infer};
 use crate::limits::Limits;
 use crate::shorten::shorten;
 use crate::used_domains::UsedDomains;
-use crate::validity::ir_facts;
+use crate::validity::{ir_facts, value_of_type};
 
 /// Maximum number of characters of a name in a place.
 const MAX_SHOWN: usize = 80;
@@ -337,8 +337,13 @@ impl<'a> Converter<'a> {
         let Some(ir) = target.ir else { return };
         let facts = ir_facts(&Bodies::new(model));
         if !facts.allows(ir) {
-            let reason =
-                if ir > facts.newest { format!("the newest is {}", facts.newest) } else { facts.lowest_text() };
+            let value = facts.because.first().and_then(|need| value_of_type(model.graph.as_ref()?, &need.what));
+            let of_value = value.map(|name| format!(", the type of '{}'", shorten(name, MAX_SHOWN)));
+            let reason = if ir > facts.newest {
+                format!("the newest is {}", facts.newest)
+            } else {
+                format!("{}{}", facts.lowest_text(), of_value.unwrap_or_default())
+            };
             let hint = if facts.needs_only_training(ir) { "; --strip training drops it" } else { "" };
             self.refuse("model", format!("ir_version cannot be {ir}: {reason}{hint}"));
         }

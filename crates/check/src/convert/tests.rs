@@ -249,7 +249,7 @@ fn the_ir_version_follows_from_the_file_and_the_opset() {
     let float8 = r#"<ir_version: 10, opset_import: ["" : 19]>
         g (float8e4m3fn[2] x) => (float8e4m3fn[2] y) { y = Identity (x) }"#;
     let low = Target { ir: Some(8), ..Target::default() };
-    refused(float8, &low, "model: ir_version cannot be 8: needs IR 9 or newer: float8e4m3fn");
+    refused(float8, &low, "model: ir_version cannot be 8: needs IR 9 or newer: float8e4m3fn, the type of 'x'");
 }
 
 #[test]
