@@ -166,7 +166,7 @@ pub fn convert_inferred(inferred: &Inferred, target: &Target, deadline: &Deadlin
 }
 
 /// First IR version in which initializers need not be inputs, and those of a subgraph must not be.
-const PLAIN_INITIALIZERS: i64 = 4;
+pub(super) const PLAIN_INITIALIZERS: i64 = 4;
 
 /// Change of the initializers of subgraphs. Before IR version 4, they are inputs behind those that the node passes.
 #[derive(Clone, Copy, PartialEq, Eq)]
