@@ -85,17 +85,31 @@ enum Symbol {
     Axis(usize, usize),
 }
 
+/// Treatment of the dimensions that are formulas of names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Formulas {
+    /// They follow from their names, if all of these are dimensions of the node, too.
+    Evaluated,
+    /// They may have any size. A node that fails for all of them fails for those that follow from names.
+    Independent,
+}
+
+/// Returns true if a dimension of a node's inputs is a formula.
+pub(super) fn has_formulas(view: &NodeView<'_, '_>) -> bool {
+    dims(view).any(|(dim, ..)| matches!(dim, Dim::Sum(_)))
+}
+
 /// The facts about a node's inputs for each assignment of sizes to its free dimensions; `None` if there are too many to
 /// try, or if the node has none.
 ///
 /// The sizes are the usual ones, every number of the node (sizes, attributes, constants), and the sums, products and
 /// quotients of these: whatever the sizes of a valid node are, some assignment of these is valid, too. A dimension for
 /// which one size is known to be valid if any is has this size only.
-pub(super) fn assignments(view: &NodeView<'_, '_>) -> Option<Vec<Vec<Option<ValueFact>>>> {
+pub(super) fn assignments(view: &NodeView<'_, '_>, formulas: Formulas) -> Option<Vec<Vec<Option<ValueFact>>>> {
     if view.spec.facts.tied_sizes {
         return None;
     }
-    let free = Free::from_view(view);
+    let free = Free::from_view(view, formulas);
     let all = free.symbols(view);
     let (fixed, symbols): (Vec<_>, Vec<_>) =
         all.iter().map(|symbol| (symbol, free.sufficient_size(view, symbol))).partition(|(_, size)| size.is_some());
@@ -133,6 +147,8 @@ fn dims<'v>(view: &'v NodeView<'_, '_>) -> impl Iterator<Item = (&'v Dim, usize,
 /// Names that are dimensions of a node's inputs by themselves. Formulas of them have a size when the names have.
 struct Free<'v> {
     names: BTreeSet<&'v str>,
+    formulas: Formulas,
+    /// True if a formula follows from the names.
     has_formulas: bool,
     /// Free dimensions that may have any size.
     any: BTreeSet<Symbol>,
@@ -148,13 +164,14 @@ struct Place {
 }
 
 impl<'v> Free<'v> {
-    fn from_view(view: &'v NodeView<'_, '_>) -> Free<'v> {
+    fn from_view(view: &'v NodeView<'_, '_>, formulas: Formulas) -> Free<'v> {
         let name = |(dim, ..): (&'v Dim, usize, usize)| match dim {
             Dim::Name(name) => Some(&**name),
             _ => None,
         };
         let mut free = Free {
             names: dims(view).filter_map(name).collect(),
+            formulas,
             has_formulas: false,
             any: BTreeSet::new(),
             tied: BTreeMap::new(),
@@ -162,7 +179,7 @@ impl<'v> Free<'v> {
         free.has_formulas =
             dims(view).any(|(dim, at, axis)| matches!(dim, Dim::Sum(_)) && free.symbol(dim, at, axis).is_none());
         // A formula of a name restricts it.
-        if !dims(view).any(|(dim, ..)| matches!(dim, Dim::Sum(_))) {
+        if formulas == Formulas::Independent || !has_formulas(view) {
             let place = |(dim, at, axis): (&Dim, usize, usize)| Place {
                 symbol: free.symbol(dim, at, axis),
                 size: dim.size(),
@@ -181,6 +198,7 @@ impl<'v> Free<'v> {
             Dim::Size(_) => None,
             Dim::Name(name) => Some(Symbol::Name(name.to_string())),
             Dim::Unknown => Some(Symbol::Axis(at, axis)),
+            Dim::Sum(_) if self.formulas == Formulas::Independent => Some(Symbol::Formula(dim.to_string())),
             Dim::Sum(size) => {
                 let is_bound = |name: &str| self.names.contains(name).then_some(1);
                 size.evaluate(&is_bound).is_none().then(|| Symbol::Formula(dim.to_string()))

@@ -106,6 +106,8 @@ fn a_node_that_fails_for_every_size_of_a_dimension_is_invalid() {
         "g (float[A,B,C,5] x, float[D,E,F,4] w) => (float[] y) { y = Concat <axis = 1> (x, w) }",
         "g (float[A,B,C,D] x, float[E,F,G,H] w) => (float[] y) { y = Einsum <equation = \"ijk,ijk->ij\"> (x, w) }",
         "g (float[A,B,C,D] x) => (float[] y) <float[3] s = {1.0, 2.0, 2.0}> { y = Resize (x, , s) }",
+        "g (float[A,B,C,D] x, float[8,B,3,3] w) => (float[] y) <float[3] s = {1.0, 2.0, 2.0}> \
+         { c = Conv (x, w) y = Resize (c, , s) }",
         "g (float[A,B,C,D] x) => (float[] y) <int64[2] s = {4, 4}> { y = Resize (x, , , s) }",
         "g (float[A,B,C,D] x) => (float[] y) <int64[3] s = {4, 4, 4}> { y = Resize <axes = [2, 3]> (x, , , s) }",
         "g (float[A,B,C,D] x) => (float[] y) <float[4] s = {1.0, 1.0, -2.0, 2.0}> { y = Resize (x, , s) }",
@@ -183,6 +185,8 @@ fn a_node_that_has_a_valid_size_is_valid() {
         "g (float[A,B,C,5] x, float[B,D,2,5] w) => (float[] y) { y = Concat <axis = -3> (x, w) }",
         "g (float[A,B,C,D] x, float[A,5,D] w) => (float[] y) { y = Einsum <equation = \"ijkl,ijl->ik\"> (x, w) }",
         "g (float[A,B,C,D] x) => (float[] y) <float[4] s = {1.0, 1.0, 0.5, 2.0}> { y = Resize (x, , s) }",
+        "g (float[A,B,C,D] x, float[8,B,3,3] w) => (float[] y) <float[4] s = {1.0, 1.0, 2.0, 2.0}> \
+         { c = Conv (x, w) p = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (c) u = Resize (p, , s) y = Concat <axis = 1> (u, c) }",
         "g (float[A,B,C,D] x) => (float[] y) <int64[2] s = {4, 4}> { y = Resize <axes = [2, 3]> (x, , , s) }",
         "g (float[1,3,7,7] x, int64[P] p) => (float[] y) { y = Pad (x, p) }",
         "g (float[A,B,C,D,E,F] x, int64[R] r) => (float[] y) { y = Tile (x, r) }",
