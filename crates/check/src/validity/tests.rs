@@ -475,6 +475,15 @@ fn a_deprecated_operator_has_a_way_out() {
 }
 
 #[test]
+fn a_finding_about_a_graph_has_the_fix_of_its_rule() {
+    let text = r#"<ir_version: 8, opset_import: ["" : 13]> g (float[2] x) => (float[2] y, float[2] y) { y = Neg (x) }"#;
+    let report = check(&parse_model(text).unwrap().encode_to_vec(), None, &Limits::default());
+    let [finding] = &report.findings[..] else { panic!("{:?}", report.findings) };
+    let edit = "add an Identity node for the second output and give it a name of its own";
+    assert_eq!((finding.rule, finding.edit.as_deref()), (RuleId::GraphOutputTwice, Some(edit)));
+}
+
+#[test]
 fn an_import_that_no_node_uses_is_a_note_and_asks_for_no_ir_version() {
     let text = |node: &str| {
         let text = format!(
