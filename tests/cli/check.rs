@@ -311,7 +311,7 @@ fn an_obstacle_of_the_model_is_not_said_of_a_node() {
     let folder = Folder::new();
     let text = r#"<ir_version: 10, opset_import: ["" : 21]> g (int4[2] x) => (int4[2] y) { y = Identity (x) }"#;
     let model = folder.write("model.onnx", parse_model(text).unwrap().encode_to_vec());
-    let expected = "opset 21, IR 8: not possible: ir_version cannot be 8: needs IR 10 or newer: int4";
+    let expected = "opset 21, IR 8: not possible: ir_version cannot be 8: needs IR 10 or newer: int4, the type of 'x'";
     call(&["check", &model, "--opset", "21", "--ir", "8"]).expect(1, expected);
 }
 

@@ -109,6 +109,14 @@ impl RuleId {
         self.definition().fix
     }
 
+    /// The fix as the edit of a finding: `rename one of the inputs`.
+    pub(crate) fn edit(self) -> String {
+        let (Fix::Safe(text) | Fix::Unsafe(text)) = self.fix();
+        let mut rest = text.trim_end_matches('.').chars();
+        let first: String = rest.next().into_iter().flat_map(char::to_lowercase).collect();
+        first + rest.as_str()
+    }
+
     /// The file and the line of its entry in the repository: `crates/check/rules/node.yaml:2`.
     pub const fn place(self) -> &'static str {
         self.definition().place

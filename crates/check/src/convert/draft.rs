@@ -50,6 +50,13 @@ pub(crate) fn as_attribute(name: &str, to: &OpSpec) -> String {
     format!("{} has it as attribute {name}", to.version)
 }
 
+/// New rank of an input whose elements are kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NewRank {
+    Scalar,
+    Vector,
+}
+
 /// Node of ai.onnx to add before or after the converted one.
 pub(crate) struct NewNode<'a> {
     /// The operator.
@@ -180,7 +187,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn rank(&self, position: usize) -> Step<usize> {
         match self.fact(position).rank() {
             Some(rank) => Ok(rank),
-            None => unknown(format!("the rank of input {position} is unknown")),
+            None => self.unknown_fact("rank", position),
         }
     }
 
@@ -188,7 +195,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn shape(&self, position: usize) -> Step<Vec<Dim>> {
         match self.fact(position).shape {
             Some(shape) => Ok(shape),
-            None => unknown(format!("the shape of input {position} is unknown")),
+            None => self.unknown_fact("shape", position),
         }
     }
 
@@ -197,8 +204,14 @@ impl<'a> Draft<'a> {
         match self.fact(position).value_type {
             Some(ValueType::Tensor(element)) => Ok(element),
             Some(other) => impossible(format!("input {position} is {other}, not a tensor")),
-            None => unknown(format!("the type of input {position} is unknown")),
+            None => self.unknown_fact("type", position),
         }
+    }
+
+    /// Fails because a fact about an input is unknown: behind a node of another domain, or a value that a model computes.
+    pub(crate) fn unknown_fact<T>(&self, what: &str, position: usize) -> Step<T> {
+        let name = self.input(position);
+        unknown(format!("the {what} of input {position} '{name}' is unknown; declare it (value_info)"))
     }
 
     /// The value of an input if it is a constant tensor.
@@ -230,6 +243,27 @@ impl<'a> Draft<'a> {
         let name = self.add_constant(&stem, tensor);
         let fact = ValueFact::from_value(Value::Tensor(tensor.clone()));
         self.set_input(position, name, Some(fact));
+    }
+
+    /// Gives an input another rank: a constant itself, and a computed value by the node that `add_node` adds. Returns true if there is
+    /// a new node.
+    pub(crate) fn change_rank(
+        &mut self,
+        (position, what): (usize, &str),
+        rank: NewRank,
+        add_node: impl FnOnce(&mut Draft<'a>) -> Step<String>,
+    ) -> Step<bool> {
+        if let Some(tensor) = self.constant(position) {
+            let sizes = if rank == NewRank::Scalar { Vec::new() } else { vec![tensor.len()] };
+            let reshaped = tensor.with_shape(sizes).or_else(|error| impossible(error.to_string()))?;
+            self.set_constant(position, what, &reshaped);
+            return Ok(false);
+        }
+        let dims = if rank == NewRank::Scalar { Vec::new() } else { vec![Dim::Unknown] };
+        let fact = ValueFact { shape: Some(dims), elements: None, ..self.fact(position) };
+        let name = add_node(self)?;
+        self.set_input(position, name, Some(fact));
+        Ok(true)
     }
 
     /// Renames an input and sets the known facts about it; an empty name removes it.

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use onnx_conformance_reference::proto::{AttributeProto, GraphProto, ModelProto, NodeProto, Text, ValueInfoProto};
+use onnx_conformance_reference::proto::{
+    AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, Text, ValueInfoProto,
+};
 use onnx_conformance_reference::spec::canonical_domain;
 
 use super::declare::declaration;
 use super::graph_edits::{GraphEdits, GraphPath, ModelEdits};
-use super::model::PlacedEdit;
+use super::model::{PLAIN_INITIALIZERS, PlacedEdit};
 use super::write::BrokenFile;
 use crate::finding::{Finding, PathStep, Place};
 use crate::infer::{BodyId, infer_facts};
@@ -65,7 +67,8 @@ impl Round {
                 rule if rule.id().starts_with("ir/") => {
                     if self.edits.ir.is_none() {
                         self.edits.ir = Some(ir);
-                        self.add(finding, format!("ir_version becomes {ir}"));
+                        let constants = self.undeclared_constants(model, ir);
+                        self.add(finding, format!("ir_version becomes {ir}{constants}"));
                     }
                 }
                 _ => self.collect_for_graph(model, finding, limits),
@@ -76,6 +79,38 @@ impl Round {
                 edits.nodes = edits.nodes.take().map(|kept| sorted(graph, &kept));
             }
         }
+    }
+
+    /// Removes the constants of subgraphs from their inputs if the new IR version requires it; returns the words for the edit.
+    fn undeclared_constants(&mut self, model: &ModelProto, ir: i64) -> &'static str {
+        let is_needed = model.ir_version() < PLAIN_INITIALIZERS && ir >= PLAIN_INITIALIZERS;
+        let Some(graph) = model.graph.as_ref().filter(|_| is_needed) else { return "" };
+        if self.undeclare_constants(graph, &GraphPath::new()) {
+            ", and the constants of subgraphs are no longer their inputs"
+        } else {
+            ""
+        }
+    }
+
+    /// Removes the constants of the subgraphs in a graph from their inputs; returns true if there are any.
+    fn undeclare_constants(&mut self, graph: &GraphProto, path: &GraphPath) -> bool {
+        let mut has_any = false;
+        for (index, node) in graph.node.iter().enumerate() {
+            for (at, attribute) in node.attribute.iter().enumerate() {
+                let Some(subgraph) = attribute.g.as_deref() else { continue };
+                let mut below = path.clone();
+                below.push((index, at));
+                let names: HashSet<&str> = subgraph.initializer.iter().map(TensorProto::name).collect();
+                let is_constant = |input: &&ValueInfoProto| names.contains(input.name());
+                let count = subgraph.input.iter().rev().take_while(is_constant).count();
+                if count > 0 {
+                    self.edits.graphs.entry(below.clone()).or_default().removed_inputs = count;
+                    has_any = true;
+                }
+                has_any |= self.undeclare_constants(subgraph, &below);
+            }
+        }
+        has_any
     }
 
     fn add(&mut self, finding: &Finding, text: String) {
@@ -316,6 +351,25 @@ mod tests {
                 [n] t = Add (x, w)
                 [n_1] y = Neg (t)
             }"#,
+        );
+    }
+
+    #[test]
+    fn constants_of_subgraphs_are_no_inputs_from_ir_version_4_on() {
+        let text = |ir: i64, inputs: &str, constants: &str| {
+            format!(
+                r#"<ir_version: {ir}, opset_import: ["" : 8]> g (int64 m, bool b, float x) => (float y) <float w = {{1}}> {{
+                    v = Add (x, w)
+                    y = Loop (m, b, v) <
+                        body = l (int64 i, bool d, float s{inputs}) => (bool c, float t) {constants} {{ c = Identity (d) t = Mul (s, k) }}
+                    >
+                }}"#
+            )
+        };
+        check_fixed(
+            &text(3, ", float k = {2}", ""),
+            &["model: ir_version becomes 4, and the constants of subgraphs are no longer their inputs"],
+            &text(4, "", "<float k = {2}>"),
         );
     }
 

@@ -15,6 +15,7 @@ const MODEL_GRAPH: u64 = 7;
 const MODEL_OPSET_IMPORT: u64 = 8;
 const GRAPH_NODE: u64 = 1;
 const GRAPH_NAME: u64 = 2;
+const GRAPH_INPUT: u64 = 11;
 const GRAPH_OUTPUT: u64 = 12;
 const GRAPH_VALUE_INFO: u64 = 13;
 const NODE_NAME: u64 = 3;
@@ -45,6 +46,8 @@ pub struct GraphEdits {
     pub nodes: Option<Vec<usize>>,
     /// New names of nodes.
     pub node_names: BTreeMap<usize, String>,
+    /// Number of inputs to remove, from the last one on.
+    pub removed_inputs: usize,
     /// New types of outputs.
     pub output_types: BTreeMap<usize, TypeProto>,
     /// New declarations of values.
@@ -101,6 +104,8 @@ impl Writer<'_> {
         let edits = self.edits.graphs.get(path).unwrap_or(&unedited);
         let all: Vec<WireField> = fields(self.file, part).collect::<Result<_, _>>()?;
         let nodes: Vec<&WireField> = all.iter().filter(|field| field.number == GRAPH_NODE).collect();
+        let inputs = all.iter().filter(|field| field.number == GRAPH_INPUT).count();
+        let mut kept_inputs = inputs.saturating_sub(edits.removed_inputs);
         let mut order = Some(edits.nodes.clone().unwrap_or_else(|| (0..nodes.len()).collect()));
         let (mut name, mut output) = (edits.name.as_deref(), 0);
         let mut rope = Rope::default();
@@ -118,6 +123,12 @@ impl Writer<'_> {
                     if let Some(name) = name.take() {
                         rope.bytes(GRAPH_NAME, name.as_bytes());
                     }
+                }
+                (GRAPH_INPUT, Some(_)) => {
+                    if kept_inputs > 0 {
+                        rope.copy(field.whole.clone());
+                    }
+                    kept_inputs = kept_inputs.saturating_sub(1);
                 }
                 (GRAPH_OUTPUT, Some(payload)) => {
                     match edits.output_types.get(&output) {

@@ -191,7 +191,7 @@ fn attention_of_four_axes_loses_its_numbers_of_heads() {
     );
     let packed = convert(&model(23, &graph("[1, 3, 8]")), &target(newest)).unwrap();
     assert!(packed.edits.iter().all(super::PlacedEdit::concerns_model), "{:?}", packed.edits);
-    refused(23, newest, &graph("[]"), "the rank of input 0 is unknown");
+    refused(23, newest, &graph("[]"), "the rank of input 0 'q' is unknown; declare it (value_info)");
     let only = Target { relabel_only: true, ..target(25) };
     assert!(convert(&model(23, &graph("[1, 2, 3, 4]")), &only).is_err());
 }

@@ -26,6 +26,8 @@ mod body_tests;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod ir_tests;
+#[cfg(test)]
 mod kept;
 #[cfg(test)]
 mod tests;

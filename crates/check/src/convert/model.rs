@@ -22,7 +22,7 @@ use crate::infer::{Bodies, Inferred, NodePath, SubgraphStep, infer};
 use crate::limits::Limits;
 use crate::shorten::shorten;
 use crate::used_domains::UsedDomains;
-use crate::validity::ir_facts;
+use crate::validity::{ir_facts, value_of_type};
 
 /// Maximum number of characters of a name in a place.
 const MAX_SHOWN: usize = 80;
@@ -126,15 +126,17 @@ pub fn convert_inferred(inferred: &Inferred, target: &Target, deadline: &Deadlin
     let (mut model, mut patch) = (model.clone(), Patch::default());
     let imports = converter.retarget("model", &mut model.opset_import);
     let ir = ir_version(&model, target);
+    converter.constants = SubgraphConstants::new(model.ir_version(), ir);
     let mut functions = std::mem::take(&mut model.functions);
     if let Some(graph) = &mut model.graph {
         let scope = Scope { text: String::new(), imports: &imports, function: None, entered: Vec::new() };
         let (added, changed) = converter.graph(graph, &scope);
         graph.initializer.extend(added);
         patch.graph = changed;
-        if ir < 4 {
+        if ir < PLAIN_INITIALIZERS {
             converter.declare_initializers(graph);
         }
+        converter.report_constants();
     }
     for (index, function) in functions.iter_mut().enumerate() {
         let changed = converter.function(index, function);
@@ -161,6 +163,29 @@ pub fn convert_inferred(inferred: &Inferred, target: &Target, deadline: &Deadlin
         return Ok(Conversion { model, edits: converter.edits, patch });
     }
     Err(converter.refusal)
+}
+
+/// First IR version in which initializers need not be inputs, and those of a subgraph must not be.
+pub(super) const PLAIN_INITIALIZERS: i64 = 4;
+
+/// Change of the initializers of subgraphs. Before IR version 4, they are inputs behind those that the node passes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SubgraphConstants {
+    Unchanged,
+    /// They become inputs.
+    Declared,
+    /// They are no longer inputs.
+    Undeclared,
+}
+
+impl SubgraphConstants {
+    fn new(ir: i64, new_ir: i64) -> SubgraphConstants {
+        match (ir < PLAIN_INITIALIZERS, new_ir < PLAIN_INITIALIZERS) {
+            (_, true) => SubgraphConstants::Declared,
+            (true, false) => SubgraphConstants::Undeclared,
+            (false, false) => SubgraphConstants::Unchanged,
+        }
+    }
 }
 
 /// The imported and the requested opset of each domain, in its canonical spelling.
@@ -197,6 +222,9 @@ struct Converter<'a> {
     /// The opset of ai.onnx for new nodes if the model imports none.
     onnx_opset: i64,
     needs_onnx_import: bool,
+    constants: SubgraphConstants,
+    /// Number of initializers of subgraphs that became inputs, or are no longer inputs.
+    changed_constants: usize,
     edits: Vec<PlacedEdit>,
     refusal: Refusal,
 }
@@ -224,6 +252,8 @@ impl<'a> Converter<'a> {
                 .and_then(|release| release.opsets.get(DEFAULT_DOMAIN))
                 .map_or(13, |opset| i64::from(*opset)),
             needs_onnx_import: false,
+            constants: SubgraphConstants::Unchanged,
+            changed_constants: 0,
             edits: Vec::new(),
             refusal: Refusal::default(),
         }
@@ -256,14 +286,50 @@ impl<'a> Converter<'a> {
 
     /// Declares every initializer as an input, too, as IR versions below 4 require.
     fn declare_initializers(&mut self, graph: &mut GraphProto) {
-        let inputs: BTreeSet<String> = graph.input.iter().map(|input| input.name().to_owned()).collect();
-        let missing: Vec<ValueInfoProto> =
-            graph.initializer.iter().filter(|tensor| !inputs.contains(tensor.name())).map(input_for).collect();
+        let missing = undeclared_initializers(graph);
         if !missing.is_empty() {
-            let text = format!("{} initializers are declared as inputs, as IR versions below 4 require", missing.len());
+            let inputs = if missing.len() == 1 { "an input" } else { "inputs" };
+            let text = format!("{} declared as {inputs}, as IR versions below 4 require", initializers(missing.len()));
             self.edits.push(PlacedEdit { place: "model".to_owned(), text });
             graph.input.extend(missing);
         }
+    }
+
+    /// Declares the initializers of a subgraph as inputs, or removes these inputs, as the IR version requires. Returns true if the
+    /// inputs changed.
+    fn adapt_inputs(&mut self, graph: &mut GraphProto) -> bool {
+        let before = graph.input.len();
+        match self.constants {
+            SubgraphConstants::Unchanged => {}
+            SubgraphConstants::Declared => {
+                let missing = undeclared_initializers(graph);
+                graph.input.extend(missing);
+            }
+            SubgraphConstants::Undeclared => {
+                let names: BTreeSet<&str> = graph.initializer.iter().map(TensorProto::name).collect();
+                while graph.input.last().is_some_and(|input| names.contains(input.name())) {
+                    graph.input.pop();
+                }
+            }
+        }
+        let changed = graph.input.len().abs_diff(before);
+        self.changed_constants += changed;
+        changed > 0
+    }
+
+    /// Adds the edit for the initializers of all subgraphs.
+    fn report_constants(&mut self) {
+        if self.changed_constants == 0 {
+            return;
+        }
+        let (change, versions) = match self.constants {
+            SubgraphConstants::Declared => ("declared as", "below 4"),
+            _ => ("no longer", "from 4 on"),
+        };
+        let inputs = if self.changed_constants == 1 { "an input of a subgraph" } else { "inputs of subgraphs" };
+        let text =
+            format!("{} {change} {inputs}, as IR versions {versions} require", initializers(self.changed_constants));
+        self.edits.push(PlacedEdit { place: "model".to_owned(), text });
     }
 
     /// Checks that a requested IR version supports everything in the model. `declared` is the original version.
@@ -271,8 +337,13 @@ impl<'a> Converter<'a> {
         let Some(ir) = target.ir else { return };
         let facts = ir_facts(&Bodies::new(model));
         if !facts.allows(ir) {
-            let reason =
-                if ir > facts.newest { format!("the newest is {}", facts.newest) } else { facts.lowest_text() };
+            let value = facts.because.first().and_then(|need| value_of_type(model.graph.as_ref()?, &need.what));
+            let of_value = value.map(|name| format!(", the type of '{}'", shorten(name, MAX_SHOWN)));
+            let reason = if ir > facts.newest {
+                format!("the newest is {}", facts.newest)
+            } else {
+                format!("{}{}", facts.lowest_text(), of_value.unwrap_or_default())
+            };
             let hint = if facts.needs_only_training(ir) { "; --strip training drops it" } else { "" };
             self.refuse("model", format!("ir_version cannot be {ir}: {reason}{hint}"));
         }
@@ -332,7 +403,8 @@ impl<'a> Converter<'a> {
                 entered.push(SubgraphStep { node: at, attribute, graph: number });
                 let (added, patch) = self.graph(graph, &Scope { text: text.clone(), entered, ..*scope });
                 graph.initializer.extend(added);
-                if !patch.is_empty() {
+                let has_new_inputs = self.adapt_inputs(graph);
+                if has_new_inputs || !patch.is_empty() {
                     patches.insert((attribute, number), patch);
                 }
             }
@@ -420,6 +492,17 @@ fn ir_version(model: &ModelProto, target: &Target) -> i64 {
     };
     let needed = imports.filter_map(lowest).max();
     target.ir.unwrap_or_else(|| needed.unwrap_or(0).max(model.ir_version()))
+}
+
+/// Returns an input for each initializer of a graph that is no input.
+fn undeclared_initializers(graph: &GraphProto) -> Vec<ValueInfoProto> {
+    let inputs: BTreeSet<&str> = graph.input.iter().map(ValueInfoProto::name).collect();
+    graph.initializer.iter().filter(|tensor| !inputs.contains(tensor.name())).map(input_for).collect()
+}
+
+/// Begins a sentence about a number of initializers.
+fn initializers(count: usize) -> String {
+    if count == 1 { "1 initializer is".to_owned() } else { format!("{count} initializers are") }
 }
 
 /// The graph input for an initializer, as IR versions below 4 require.

@@ -170,7 +170,8 @@ fn ceil_mode_depends_on_spatial_sizes_only() {
     refused(
         &text("L", 1, 3),
         &target(11),
-        "node 0 (MaxPool): the size of axis 2 of input 0, on which ceil_mode depends, is unknown",
+        "node 0 (MaxPool): the size of axis 2 of input 0, on which ceil_mode depends, is unknown; --dim sets sizes of the model's \
+         inputs",
     );
 }
 
@@ -195,6 +196,10 @@ fn allowzero_has_no_effect_where_a_zero_is_the_size_of_the_input() {
         refusal.contains("entry 0 of the shape is computed at run time and may be 0, a size with allowzero=1"),
         "{refusal}"
     );
+    let given = r#"<ir_version: 8, opset_import: ["" : 18]> g (float[4] x, int64[2] shape) => (float[a, b] y)
+        { y = Reshape <allowzero = 1> (x, shape) }"#;
+    let refusal = convert(&parse_model(given).unwrap(), &target(13)).unwrap_err().to_string();
+    assert!(refusal.contains("entry 0 of the shape is computed at run time"), "{refusal}");
     let both = parse_model(&text("n, four, m")).unwrap();
     assert!(convert(&both, &target(13)).is_ok());
     let empty = r#"<ir_version: 8, opset_import: ["" : 18]> g (float[0, 4] x) => (float[0, 2] y) <int64[2] shape = {0, 2}>
@@ -244,7 +249,7 @@ fn the_ir_version_follows_from_the_file_and_the_opset() {
     let float8 = r#"<ir_version: 10, opset_import: ["" : 19]>
         g (float8e4m3fn[2] x) => (float8e4m3fn[2] y) { y = Identity (x) }"#;
     let low = Target { ir: Some(8), ..Target::default() };
-    refused(float8, &low, "model: ir_version cannot be 8: needs IR 9 or newer: float8e4m3fn");
+    refused(float8, &low, "model: ir_version cannot be 8: needs IR 9 or newer: float8e4m3fn, the type of 'x'");
 }
 
 #[test]

@@ -130,6 +130,8 @@ struct Graph<'a> {
     nodes: Nodes<'a>,
     before: &'a GraphProto,
     after: &'a GraphProto,
+    /// The position reached among the original inputs.
+    input: usize,
     /// The number of parts that are not yet written.
     parts: usize,
 }
@@ -137,7 +139,7 @@ struct Graph<'a> {
 impl<'a> Graph<'a> {
     fn new(before: &'a GraphProto, after: &'a GraphProto, patch: Option<&'a NodesPatch>, parts: usize) -> Graph<'a> {
         let nodes = Nodes { number: GRAPH_NODE, patch, before: &before.node, after: after.node.iter(), position: 0 };
-        Graph { nodes, before, after, parts }
+        Graph { nodes, before, after, input: 0, parts }
     }
 }
 
@@ -251,10 +253,15 @@ impl Writer<'_> {
         Ok(rope)
     }
 
-    /// Writes a part of a graph. New initializers and inputs follow the nodes of the last part.
+    /// Writes a part of a graph. New initializers and inputs follow the nodes of the last part. Only inputs at the end are removed.
     fn graph(&self, graph: &mut Graph<'_>, part: Range<usize>) -> Written {
         let mut rope = self.rewrite(part, |field, rope| match (field.number, field.payload.clone()) {
             (GRAPH_NODE, Some(node)) => self.node(&mut graph.nodes, node, rope),
+            (GRAPH_INPUT, Some(_)) => {
+                let at = graph.input;
+                graph.input += 1;
+                Ok(if at < graph.after.input.len() { Treatment::Copied } else { Treatment::Replaced })
+            }
             _ => Ok(Treatment::Copied),
         })?;
         graph.parts = graph.parts.saturating_sub(1);

@@ -351,14 +351,19 @@ impl<'m> Walk<'_, 'm> {
         let graph = self.bodies.body(body);
         let (inputs, outputs) = (self.bodies.passed_inputs(body), graph.outputs().len());
         let (min, max) = expected.outputs;
-        let mut push = |message: String| {
-            self.push(node, Finding::new(RuleId::SubgraphArity, Place::default(), message));
+        let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let mut push = |message: String, edit: String| {
+            self.push(node, Finding::new(RuleId::SubgraphArity, Place::default(), message).with_edit(edit));
         };
         if inputs != expected.inputs {
-            push(format!("{attribute} has {inputs} inputs, but must have {}{}", expected.inputs, expected.roles));
+            let (has, must) = (counted(inputs, "input"), counted(expected.inputs, "input"));
+            let message = format!("{attribute} has {has}, but must have {}{}", expected.inputs, expected.roles);
+            push(message, format!("declare {must} of {attribute}"));
         }
         if outputs < min || max.is_some_and(|max| outputs > max) {
-            push(format!("{attribute} has {outputs} outputs, but the node requires {min}"));
+            let (has, must) = (counted(outputs, "output"), counted(min, "output"));
+            let message = format!("{attribute} has {has}, but the node requires {min}");
+            push(message, format!("declare {must} of {attribute}"));
         }
     }
 

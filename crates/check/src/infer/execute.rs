@@ -23,7 +23,7 @@ use onnx_conformance_reference::value::{Map, Sequence, Value};
 
 use crate::facts::ValueFact;
 use crate::infer::digest::{Digest, Digester};
-use crate::infer::symbols;
+use crate::infer::symbols::{self, Formulas};
 use onnx_conformance_reference::infer::{MAX_CONSTANT, NodeView, axis_of};
 
 /// Maximum number of node runs for constant folding.
@@ -148,8 +148,9 @@ impl Executor {
 
     /// Returns the reason if a node fails for every size of its free dimensions that is tried.
     fn refusal_for_all_sizes(&self, view: &NodeView<'_, '_>) -> Option<String> {
+        let independent = || symbols::assignments(view, Formulas::Independent).filter(|_| symbols::has_formulas(view));
         let mut refusal = None;
-        for facts in symbols::assignments(view)? {
+        for facts in symbols::assignments(view, Formulas::Evaluated).or_else(independent)? {
             let bound = NodeView { inputs: facts.iter().map(Option::as_ref).collect(), ..*view };
             let mut counts = bound.inputs.iter().flatten().map(|fact| element_count(&fact.sizes()?).ok());
             let elements = counts.try_fold(0usize, |sum, count| sum.checked_add(count?));

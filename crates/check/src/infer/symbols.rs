@@ -1,6 +1,6 @@
 //! Sizes to try for the dimensions of a node that have none: a node that fails for all of them has no valid size.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_reference::infer::{List, NodeView, Size, ValueFact};
 use onnx_conformance_reference::model::graph::Dim;
@@ -30,7 +30,7 @@ const MAX_WINDOW: i64 = 128;
 const NUMPY_BROADCASTING: u32 = 7;
 
 /// Operators whose inputs broadcast to each other: a dimension of 1 fits whatever another size of it fits.
-const BROADCASTING: [&str; 23] = [
+const BROADCASTING: [&str; 24] = [
     "Add",
     "And",
     "BitShift",
@@ -39,6 +39,7 @@ const BROADCASTING: [&str; 23] = [
     "BitwiseXor",
     "Div",
     "Equal",
+    "Expand",
     "Greater",
     "GreaterOrEqual",
     "Less",
@@ -84,17 +85,31 @@ enum Symbol {
     Axis(usize, usize),
 }
 
+/// Treatment of the dimensions that are formulas of names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Formulas {
+    /// They follow from their names, if all of these are dimensions of the node, too.
+    Evaluated,
+    /// They may have any size. A node that fails for all of them fails for those that follow from names.
+    Independent,
+}
+
+/// Returns true if a dimension of a node's inputs is a formula.
+pub(super) fn has_formulas(view: &NodeView<'_, '_>) -> bool {
+    dims(view).any(|(dim, ..)| matches!(dim, Dim::Sum(_)))
+}
+
 /// The facts about a node's inputs for each assignment of sizes to its free dimensions; `None` if there are too many to
 /// try, or if the node has none.
 ///
 /// The sizes are the usual ones, every number of the node (sizes, attributes, constants), and the sums, products and
 /// quotients of these: whatever the sizes of a valid node are, some assignment of these is valid, too. A dimension for
 /// which one size is known to be valid if any is has this size only.
-pub(super) fn assignments(view: &NodeView<'_, '_>) -> Option<Vec<Vec<Option<ValueFact>>>> {
+pub(super) fn assignments(view: &NodeView<'_, '_>, formulas: Formulas) -> Option<Vec<Vec<Option<ValueFact>>>> {
     if view.spec.facts.tied_sizes {
         return None;
     }
-    let free = Free::from_view(view);
+    let free = Free::from_view(view, formulas);
     let all = free.symbols(view);
     let (fixed, symbols): (Vec<_>, Vec<_>) =
         all.iter().map(|symbol| (symbol, free.sufficient_size(view, symbol))).partition(|(_, size)| size.is_some());
@@ -132,21 +147,48 @@ fn dims<'v>(view: &'v NodeView<'_, '_>) -> impl Iterator<Item = (&'v Dim, usize,
 /// Names that are dimensions of a node's inputs by themselves. Formulas of them have a size when the names have.
 struct Free<'v> {
     names: BTreeSet<&'v str>,
+    formulas: Formulas,
+    /// True if a formula follows from the names.
     has_formulas: bool,
     /// Free dimensions that may have any size.
     any: BTreeSet<Symbol>,
+    /// Free dimensions that must be equal to a known size.
+    tied: BTreeMap<Symbol, usize>,
+}
+
+/// Dimension of an input.
+struct Place {
+    symbol: Option<Symbol>,
+    size: Option<usize>,
+    role: Role,
 }
 
 impl<'v> Free<'v> {
-    fn from_view(view: &'v NodeView<'_, '_>) -> Free<'v> {
+    fn from_view(view: &'v NodeView<'_, '_>, formulas: Formulas) -> Free<'v> {
         let name = |(dim, ..): (&'v Dim, usize, usize)| match dim {
             Dim::Name(name) => Some(&**name),
             _ => None,
         };
-        let mut free = Free { names: dims(view).filter_map(name).collect(), has_formulas: false, any: BTreeSet::new() };
+        let mut free = Free {
+            names: dims(view).filter_map(name).collect(),
+            formulas,
+            has_formulas: false,
+            any: BTreeSet::new(),
+            tied: BTreeMap::new(),
+        };
         free.has_formulas =
             dims(view).any(|(dim, at, axis)| matches!(dim, Dim::Sum(_)) && free.symbol(dim, at, axis).is_none());
-        free.any = free.of_any_size(view);
+        // A formula of a name restricts it.
+        if formulas == Formulas::Independent || !has_formulas(view) {
+            let place = |(dim, at, axis): (&Dim, usize, usize)| Place {
+                symbol: free.symbol(dim, at, axis),
+                size: dim.size(),
+                role: role(view, at, axis),
+            };
+            let places: Vec<Place> = dims(view).map(place).collect();
+            free.any = of_any_size(&places);
+            free.tied = of_known_size(&places);
+        }
         free
     }
 
@@ -156,6 +198,7 @@ impl<'v> Free<'v> {
             Dim::Size(_) => None,
             Dim::Name(name) => Some(Symbol::Name(name.to_string())),
             Dim::Unknown => Some(Symbol::Axis(at, axis)),
+            Dim::Sum(_) if self.formulas == Formulas::Independent => Some(Symbol::Formula(dim.to_string())),
             Dim::Sum(size) => {
                 let is_bound = |name: &str| self.names.contains(name).then_some(1);
                 size.evaluate(&is_bound).is_none().then(|| Symbol::Formula(dim.to_string()))
@@ -178,6 +221,9 @@ impl<'v> Free<'v> {
         if self.any.contains(symbol) {
             return Some(1);
         }
+        if let Some(size) = self.tied.get(symbol) {
+            return Some(*size);
+        }
         if BROADCASTING.contains(&operator) {
             return (view.since() >= NUMPY_BROADCASTING).then_some(1);
         }
@@ -193,60 +239,63 @@ impl<'v> Free<'v> {
         if is_spatial && is_any_space {
             Some(1)
         } else if is_spatial && is_windowed {
-            window(view)
+            self.window(view)
         } else {
             None
         }
     }
 
-    /// Returns the free dimensions that may have any size, as far as others of them have the same one.
-    fn of_any_size(&self, view: &NodeView<'_, '_>) -> BTreeSet<Symbol> {
-        // A formula of a name restricts it.
-        if dims(view).any(|(dim, ..)| matches!(dim, Dim::Sum(_))) {
-            return BTreeSet::new();
-        }
-        let roles: Vec<(Option<Symbol>, Role)> =
-            dims(view).map(|(dim, at, axis)| (self.symbol(dim, at, axis), role(view, at, axis))).collect();
-        let in_roles = |is_in: &dyn Fn(Role) -> bool| -> BTreeSet<Symbol> {
-            roles.iter().filter(|(_, role)| is_in(*role)).filter_map(|(symbol, _)| symbol.clone()).collect()
+    /// Returns the size at which the window of an operator fits; `None` if it is unknown.
+    fn window(&self, view: &NodeView<'_, '_>) -> Option<usize> {
+        let list = |name: &str| match view.ints(name) {
+            List::Unknown => None,
+            List::Absent => Some(Vec::new()),
+            List::Given(values) => Some(values),
         };
-        let bound = in_roles(&|role| role == Role::Other);
-        let mut any: BTreeSet<Symbol> = self.symbols(view).difference(&bound).cloned().collect();
-        loop {
-            // A group with another dimension has the size of that.
-            let is_other = |symbol: &Option<Symbol>| symbol.as_ref().is_none_or(|symbol| !any.contains(symbol));
-            let tied: BTreeSet<Role> =
-                roles.iter().filter(|(symbol, _)| is_other(symbol)).map(|(_, role)| *role).collect();
-            let sized = in_roles(&|role| matches!(role, Role::Linked(_)) && tied.contains(&role));
-            let left: BTreeSet<Symbol> = any.difference(&sized).cloned().collect();
-            if left.len() == any.len() {
-                return any;
-            }
-            any = left;
+        let taps = |(dim, axis): (Dim, usize)| match self.symbol(&dim, 1, axis) {
+            Some(symbol) => self.any.contains(&symbol).then_some(1),
+            None => i64::try_from(dim.size()?).ok(),
+        };
+        let kernel: Vec<i64> = if view.is_given(1) {
+            view.shape(1)?.into_iter().zip(0..).skip(2).map(taps).collect::<Option<_>>()?
+        } else {
+            list("kernel_shape")?
+        };
+        if list("pads")?.iter().any(|pad| *pad < 0) {
+            return None;
         }
+        let largest = |values: Vec<i64>| values.into_iter().max().unwrap_or(1);
+        let reach = largest(kernel).checked_sub(1)?.checked_mul(largest(list("dilations")?))?;
+        let size = reach.checked_add(1).filter(|size| (1..=MAX_WINDOW).contains(size))?;
+        usize::try_from(size).ok()
     }
 }
 
-/// Returns the size at which the window of an operator fits; `None` if it is unknown.
-fn window(view: &NodeView<'_, '_>) -> Option<usize> {
-    let list = |name: &str| match view.ints(name) {
-        List::Unknown => None,
-        List::Absent => Some(Vec::new()),
-        List::Given(values) => Some(values),
+/// Returns the free dimensions that may have any size, as far as others of them have the same one.
+fn of_any_size(places: &[Place]) -> BTreeSet<Symbol> {
+    let in_roles = |is_in: &dyn Fn(Role) -> bool| -> BTreeSet<Symbol> {
+        places.iter().filter(|place| is_in(place.role)).filter_map(|place| place.symbol.clone()).collect()
     };
-    let kernel: Vec<i64> = if view.is_given(1) {
-        let spatial = view.shape(1)?.into_iter().skip(2);
-        spatial.map(|dim| i64::try_from(dim.size()?).ok()).collect::<Option<_>>()?
-    } else {
-        list("kernel_shape")?
-    };
-    if list("pads")?.iter().any(|pad| *pad < 0) {
-        return None;
+    let bound = in_roles(&|role| role == Role::Other);
+    let mut any: BTreeSet<Symbol> = in_roles(&|_| true).difference(&bound).cloned().collect();
+    loop {
+        // A group with another dimension has the size of that.
+        let is_other = |place: &&Place| place.symbol.as_ref().is_none_or(|symbol| !any.contains(symbol));
+        let tied: BTreeSet<Role> = places.iter().filter(is_other).map(|place| place.role).collect();
+        let sized = in_roles(&|role| matches!(role, Role::Linked(_)) && tied.contains(&role));
+        let left: BTreeSet<Symbol> = any.difference(&sized).cloned().collect();
+        if left.len() == any.len() {
+            return any;
+        }
+        any = left;
     }
-    let largest = |values: Vec<i64>| values.into_iter().max().unwrap_or(1);
-    let reach = largest(kernel).checked_sub(1)?.checked_mul(largest(list("dilations")?))?;
-    let size = reach.checked_add(1).filter(|size| (1..=MAX_WINDOW).contains(size))?;
-    usize::try_from(size).ok()
+}
+
+/// Returns the free dimensions that are linked with a known size, and that size: no other one can be valid.
+fn of_known_size(places: &[Place]) -> BTreeMap<Symbol, usize> {
+    let linked = || places.iter().filter(|place| matches!(place.role, Role::Linked(_)));
+    let sizes: BTreeMap<Role, usize> = linked().filter_map(|place| Some((place.role, place.size?))).collect();
+    linked().filter_map(|place| Some((place.symbol.clone()?, *sizes.get(&place.role)?))).collect()
 }
 
 /// The sizes to try; `None` if the node has too many numbers, or one that is too large.
@@ -273,8 +322,18 @@ fn sizes(view: &NodeView<'_, '_>) -> Option<Vec<usize>> {
             derived.extend(one.checked_div(*two).filter(|quotient| quotient * two == *one));
         }
     }
+    derived.extend(list_lengths(view));
     let others = derived.into_iter().filter(|size| !USUAL.contains(size));
     Some(USUAL.into_iter().chain(others).collect())
+}
+
+/// Returns the lengths of lists with one or two numbers for each axis, if the length of some input is unknown.
+fn list_lengths(view: &NodeView<'_, '_>) -> Vec<usize> {
+    if !view.inputs.iter().flatten().any(|fact| fact.rank() == Some(1) && fact.sizes().is_none()) {
+        return Vec::new();
+    }
+    let ranks = view.inputs.iter().flatten().filter_map(|fact| fact.rank());
+    ranks.flat_map(|rank| [rank, rank.saturating_mul(2)]).collect()
 }
 
 /// Numbers of a node, from 2 on.

@@ -105,6 +105,41 @@ fn a_node_that_fails_for_every_size_of_a_dimension_is_invalid() {
         "g (float[A,B] x, float[C,3] w, float[4] c) => (float[] y) { y = Gemm (x, w, c) }",
         "g (float[A,B,C,5] x, float[D,E,F,4] w) => (float[] y) { y = Concat <axis = 1> (x, w) }",
         "g (float[A,B,C,D] x, float[E,F,G,H] w) => (float[] y) { y = Einsum <equation = \"ijk,ijk->ij\"> (x, w) }",
+        "g (float[A,B,C,D] x) => (float[] y) <float[3] s = {1.0, 2.0, 2.0}> { y = Resize (x, , s) }",
+        "g (float[A,B,C,D] x, float[8,B,3,3] w) => (float[] y) <float[3] s = {1.0, 2.0, 2.0}> \
+         { c = Conv (x, w) y = Resize (c, , s) }",
+        "g (float[A,B,C,D] x) => (float[] y) <int64[2] s = {4, 4}> { y = Resize (x, , , s) }",
+        "g (float[A,B,C,D] x) => (float[] y) <int64[3] s = {4, 4, 4}> { y = Resize <axes = [2, 3]> (x, , , s) }",
+        "g (float[A,B,C,D] x) => (float[] y) <float[4] s = {1.0, 1.0, -2.0, 2.0}> { y = Resize (x, , s) }",
+        "g (float[A,B,C,D] x) => (float[] y) <int64[6] p = {0, 0, 1, 0, 0, 1}> { y = Pad (x, p) }",
+        "g (float[A,B,C,D] x) => (float[] y) <int64[2] s = {0, 0}, int64[1] e = {1}> { y = Slice (x, s, e) }",
+        "g (float[A,B,3,D] x) => (float[] y) <int64[4] s = {1, 1, 4, 1}> { y = Expand (x, s) }",
+        "g (float[A,B,C,D] x) => (float[] y, float[] z) <int64[3] s = {1, 1, 1}> { y, z = Split <axis = 1> (x, s) }",
+        "g (float[A,6,C,D] x) => (float[] y, float[] z) <int64[2] s = {2, 2}> { y, z = Split <axis = 1> (x, s) }",
+        "g (float[A,B,3,D] x) => (float[] y) <int64[1] a = {2}> { y = Squeeze (x, a) }",
+        "g (float[A,B,C,D] x) => (float[] y) <int64[2] a = {1, -5}> { y = Unsqueeze (x, a) }",
+        "g (float[A,B,C,3] x) => (float[] y, int64[] z) <int64[1] k = {4}> { y, z = TopK (x, k) }",
+        "g (float[A,B,3,D] x) => (float[] y) <int64 i = {5}> { y = Gather <axis = 2> (x, i) }",
+        "g (float[A,B,C,D] x, int64[E,F,5] i) => (float[] y) { y = GatherND (x, i) }",
+        "g (float[A,B,C,D] x, int64[3,F,2] i, float[4,F,C,D] u) => (float[] y) { y = ScatterND (x, i, u) }",
+        "g (float[A,B,C,D] x, int64[A,B,C,3] i, float[A,B,C,4] u) => (float[] y) { y = ScatterElements <axis = 1> (x, i, u) }",
+        "g (float[A,B,C,D] x, float[8,B,E,F] w, float[4] b) => (float[] y) { y = Conv (x, w, b) }",
+        "g (float[A,B,C] x, float[E,B,F,G] w) => (float[] y) { y = Conv (x, w) }",
+        "g (float[A,4,C,D] x, float[3,8,E,F] w) => (float[] y) { y = ConvTranspose (x, w) }",
+        "g (float[S,N,I] x, float[1,K,I] w, float[2,K,L] r) => (float[] y) { y = LSTM <hidden_size = 4> (x, w, r) }",
+        "g (float[A,B,C,D] x, float[2] low) => (float[] y) { y = Clip (x, low) }",
+        "g (int64[A,B,C,D] x, int64 d, float[3] v) => (float[] y) { y = OneHot (x, d, v) }",
+        "g (float[A,B,C,4] x, float[3] s) => (float[] y) { y = PRelu (x, s) }",
+        "g (float[A,B,C,D] x, float[3] s, uint8[4] z) => (uint8[] y) { y = QuantizeLinear <axis = 1> (x, s, z) }",
+        "g (float[A,B,C,D] x, float[3] s, float[4] b, float[E] m, float[F] v) => (float[] y) \
+         { y = BatchNormalization (x, s, b, m, v) }",
+        "g (float[A,B,C,D] x) => (float[] y) <int64[3] s = {1, 2, 3}> { y = CenterCropPad (x, s) }",
+        "g (float[T,3,C,D] x) => (float[] y) <int64[2] l = {1, 1}> { y = ReverseSequence (x, l) }",
+        "g (float[A,B,C,D] x, float[2,4] r, int64[3] b) => (float[] y) { y = RoiAlign (x, r, b) }",
+        "g (float[N,P,5] b, float[N,C,P] s) => (int64[] y) { y = NonMaxSuppression (b, s) }",
+        "g (int64[A,B,C] x) => (float[] y) { y = TfIdfVectorizer <mode = \"TF\", min_gram_length = 1, max_gram_length = 1, \
+         max_skip_count = 0, ngram_counts = [0], ngram_indexes = [0], pool_int64s = [1]> (x) }",
+        "g (float[A,B,C,D] x, int64[A,C] t) => (float[] y) { y = NegativeLogLikelihoodLoss (x, t) }",
     ] {
         let messages = messages(graph);
         assert_eq!(messages.len(), 1, "{graph}: {messages:?}");
@@ -149,10 +184,59 @@ fn a_node_that_has_a_valid_size_is_valid() {
         "g (float[A,3] x, float[A,B] w, float[3,4] c) => (float[] y) { y = Gemm <transA = 1> (x, w, c) }",
         "g (float[A,B,C,5] x, float[B,D,2,5] w) => (float[] y) { y = Concat <axis = -3> (x, w) }",
         "g (float[A,B,C,D] x, float[A,5,D] w) => (float[] y) { y = Einsum <equation = \"ijkl,ijl->ik\"> (x, w) }",
+        "g (float[A,B,C,D] x) => (float[] y) <float[4] s = {1.0, 1.0, 0.5, 2.0}> { y = Resize (x, , s) }",
+        "g (float[A,B,C,D] x, float[8,B,3,3] w) => (float[] y) <float[4] s = {1.0, 1.0, 2.0, 2.0}> \
+         { c = Conv (x, w) p = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (c) u = Resize (p, , s) y = Concat <axis = 1> (u, c) }",
+        "g (float[A,B,C,D] x) => (float[] y) <int64[2] s = {4, 4}> { y = Resize <axes = [2, 3]> (x, , , s) }",
+        "g (float[1,3,7,7] x, int64[P] p) => (float[] y) { y = Pad (x, p) }",
+        "g (float[A,B,C,D,E,F] x, int64[R] r) => (float[] y) { y = Tile (x, r) }",
+        "g (float[A,B,C,D] x) => (float[] y) <int64[8] p = {0, 0, -7, 1, 0, 0, 0, 1}> { y = Pad <mode = \"reflect\"> (x, p) }",
+        "g (float[A,B,C,D] x) => (float[] y) <int64[1] s = {9}, int64[1] e = {-1}, int64[1] a = {-1}> { y = Slice (x, s, e, a) }",
+        "g (float[A,B,1,D] x) => (float[] y) <int64[4] s = {1, 1, 4, 1}> { y = Expand (x, s) }",
+        "g (float[A,B,C,D] x) => (float[] y, float[] z) <int64[2] s = {2, 4}> { y, z = Split <axis = 1> (x, s) }",
+        "g (float[A,B,C,D] x) => (float[] y) <int64[2] a = {2, 0}> { y = Squeeze (x, a) }",
+        "g (float[A,B,C,D] x) => (float[] y, int64[] z) <int64[1] k = {40}> { y, z = TopK (x, k) }",
+        "g (float[A,B,C,D] x, int64[E,F,G,H] i) => (float[] y) { y = Gather <axis = 2> (x, i) }",
+        "g (float[A,B,C,D] x) => (float[] y) <int64[2] i = {7, -9}> { y = Gather <axis = 2> (x, i) }",
+        "g (float[A,B,C,D] x, int64[A,F,2] i) => (float[] y) { y = GatherND <batch_dims = 1> (x, i) }",
+        "g (float[A,B,C,D] x, int64[3,F,2] i, float[E,F,5,D] u) => (float[] y) { y = ScatterND (x, i, u) }",
+        "g (float[A,B,C,D] x, int64[E,B,C,3] i, float[E,B,C,3] u) => (float[] y) { y = ScatterElements <axis = 1> (x, i, u) }",
+        "g (float[A,B,C,D] x, int64[A,7,C,D] i) => (float[] y) { y = GatherElements <axis = 1> (x, i) }",
+        "g (float[A,B,C,D] x, float[8,B,E,F] w, float[O] b) => (float[] y) { y = Conv <pads = [1, 1, 1, 1]> (x, w, b) }",
+        "g (float[A,B,C,D] x, float[B,8,E,F] w) => (float[] y) { y = ConvTranspose <pads = [2, 2, 2, 2]> (x, w) }",
+        "g (float[S,N,I] x, float[1,K,I] w, float[1,K,L] r) => (float[] y) { y = LSTM <hidden_size = 4> (x, w, r) }",
+        "g (float[A,B,C,4] x, float[E,1,4] s) => (float[] y) { y = PRelu (x, s) }",
+        "g (float[A,B,C,D] x, float[B] s, uint8[4] z) => (uint8[] y) { y = QuantizeLinear <axis = 1> (x, s, z) }",
+        "g (float[A,B,C,D] x, float[E] s, float[4] b, float[F] m, float[G] v) => (float[] y) \
+         { y = BatchNormalization (x, s, b, m, v) }",
+        "g (float[T,N,C,D] x) => (float[] y) <int64[2] l = {7, 1}> { y = ReverseSequence (x, l) }",
+        "g (float[A,B,C,D] x, float[R,4] r) => (float[] y) <int64[2] b = {5, 0}> { y = RoiAlign (x, r, b) }",
+        "g (float[N,P,4] b, float[N,C,P] s) => (int64[] y) { y = NonMaxSuppression (b, s) }",
+        "g (float[A,B,C,D] x, int64[A,C,D] t, float[7] w) => (float[] y) { y = NegativeLogLikelihoodLoss (x, t, w) }",
     ] {
         let messages = messages(graph);
         assert!(messages.is_empty(), "{graph}: {messages:?}");
     }
+}
+
+#[test]
+fn a_list_that_fits_no_input_is_invalid_for_every_size() {
+    for (graph, message) in [
+        (
+            "g (float[A,B,C,D] x) => (float[] y) <int64[3] s = {-1, 2, -1}> { y = Reshape (x, s) }",
+            "only one dimension may be -1",
+        ),
+        (
+            "g (float[A,B,C,D] x) => (float[] y) <int64[2] s = {-3, 2}> { y = Reshape (x, s) }",
+            "only -1 may be negative",
+        ),
+        ("g (float[A,B,C,D] x, float[E,F,G,H] w) => (float[] y) { y = Conv <group = 0> (x, w) }", "group is 0"),
+    ] {
+        let messages = messages(graph);
+        assert!(messages.len() == 1 && messages[0].contains(message), "{graph}: {messages:?}");
+    }
+    let valid = messages("g (float[A,B,C,D] x, int64[R] s) => (float[] y) { y = Reshape (x, s) }");
+    assert!(valid.is_empty(), "{valid:?}");
 }
 
 #[test]
@@ -170,9 +254,27 @@ fn a_list_that_does_not_fit_the_features_is_invalid_for_any_number_of_rows() {
     };
     let found = messages("float[N, 3]", &scaler(2));
     assert!(found.len() == 1 && found[0].contains("offset has 2 elements, but the input has 3 features"), "{found:?}");
+    let uneven = messages("float[N, M]", "y = ai.onnx.ml.Scaler <offset = [1.0, 2.0, 3.0], scale = [1.0, 2.0]>");
+    assert!(uneven.len() == 1 && uneven[0].contains("offset has 3 elements and scale 2"), "{uneven:?}");
     for (x, count) in [("float[N, 3]", 3), ("float[N, M]", 2), ("float[M]", 2), ("float[N, 3]", 1)] {
         assert_eq!(messages(x, &scaler(count)), Vec::<String>::new(), "{x} {count}");
     }
+}
+
+#[test]
+fn joined_features_have_a_size_for_each_input() {
+    let messages = |sizes: &str| {
+        let text = format!(
+            "<ir_version: 8, opset_import: [\"ai.onnx.ml\": 3]> g (float[N, C] x, float[M, D] z) => (float[] y) \
+             {{ y = ai.onnx.ml.FeatureVectorizer <inputdimensions = [{sizes}]> (x, z) }}"
+        );
+        let inferred = infer(&parse_model(&text).unwrap(), &Limits::default());
+        inferred.findings.kept().iter().map(|finding| finding.message.clone()).collect::<Vec<_>>()
+    };
+    let found = messages("2");
+    assert!(found.len() == 1 && found[0].contains("inputdimensions has 1 entries for 2 inputs"), "{found:?}");
+    // The text does not say what other sizes than those of the inputs mean.
+    assert_eq!(messages("2, 3"), Vec::<String>::new());
 }
 
 #[test]
@@ -216,6 +318,8 @@ fn a_loop_body_without_its_condition_is_the_only_finding() {
     let expected =
         "body has 2 inputs, but must have 3: the iteration number, the condition, and one for each carried value";
     assert_eq!(messages, [expected]);
+    let edit = inferred.findings.kept().first().and_then(|finding| finding.edit.clone());
+    assert_eq!(edit.as_deref(), Some("declare 3 inputs of body"));
 }
 
 #[test]

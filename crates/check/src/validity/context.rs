@@ -35,11 +35,11 @@ impl<'a, 'm> Context<'a, 'm> {
         self.push(finding);
     }
 
-    /// Adds a finding about a graph or function.
+    /// Adds a finding about a graph or function, with the fix of its rule.
     pub(super) fn body(&mut self, body: BodyId, rule: RuleId, message: impl Into<String>) {
         if !self.findings.drops(rule.level()) {
             let place = self.bodies().place(body);
-            self.push(Finding::new(rule, place, message));
+            self.push(Finding::new(rule, place, message).with_edit(rule.edit()));
         }
     }
 

@@ -174,8 +174,12 @@ fn lookup(specs: &Specs, domain: &str, operator: &str, opset: i64) -> Option<Pro
     match specs.find(domain, operator, opset) {
         Ok(spec) if spec.deprecated => {
             let message = format!("{} deprecates the operator", spec.version);
-            let edit = (!spec.changes.is_empty()).then(|| "replace it as its specification describes".to_owned());
-            Some((RuleId::NodeDeprecated, message, edit))
+            // Conversions to a later opset replace the deprecated operators of ONNX's own domain.
+            let edit = match canonical_domain(domain) {
+                DEFAULT_DOMAIN => "`convert --opset` with a later opset replaces it",
+                _ => "replace it as its specification describes",
+            };
+            Some((RuleId::NodeDeprecated, message, Some(edit.to_owned())))
         }
         Ok(spec) if spec.experimental => {
             Some((RuleId::NodeExperimental, format!("{} is experimental", spec.version), None))

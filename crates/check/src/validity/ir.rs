@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::proto::{GraphProto, NodeProto, TensorProto, TypeProto, onnx};
+use onnx_conformance_reference::proto::{GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, decode, onnx};
 use onnx_conformance_reference::spec::{Specs, canonical_domain};
 use serde::Serialize;
 
@@ -122,8 +122,7 @@ impl Needs {
     }
 
     fn graph(&mut self, graph: &GraphProto) {
-        let inputs: HashSet<&str> =
-            graph.input.iter().map(onnx_conformance_reference::proto::ValueInfoProto::name).collect();
+        let inputs: HashSet<&str> = graph.input.iter().map(ValueInfoProto::name).collect();
         let is_not_input = |tensor: &TensorProto| !inputs.contains(tensor.name());
         self.add(4, "initializers that are not inputs", graph.initializer.iter().any(is_not_input));
         self.skip(5, "quantization annotations", !graph.quantization_annotation.is_empty());
@@ -190,6 +189,19 @@ pub(crate) fn facts(bodies: &Bodies<'_>) -> IrFacts {
         release: release(bodies),
         newest: newest(),
     }
+}
+
+/// Returns the name of the first value of a graph whose declaration has this element type.
+pub(crate) fn value_of_type<'m>(graph: &'m GraphProto, element: &str) -> Option<&'m str> {
+    let is_named =
+        |tensor: &&TensorProto| ElementType::from_code(tensor.data_type()).is_some_and(|found| found.name() == element);
+    let is_declared = |info: &&ValueInfoProto| {
+        let declared = info.r#type.as_ref().and_then(|declared| decode::value_type(declared).ok());
+        declared.is_some_and(|declared| declared.element_type().name() == element)
+    };
+    let infos = graph.input.iter().chain(&graph.output).chain(&graph.value_info).filter(is_declared);
+    let tensors = graph.initializer.iter().filter(is_named).map(TensorProto::name);
+    tensors.chain(infos.map(ValueInfoProto::name)).find(|name| !name.is_empty())
 }
 
 fn newest() -> i64 {

@@ -22,6 +22,6 @@ mod uses;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use ir::facts as ir_facts;
 pub use ir::{IrFacts, IrNeed};
+pub(crate) use ir::{facts as ir_facts, value_of_type};
 pub use report::{ModelFacts, Report, check, check_model};

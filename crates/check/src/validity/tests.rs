@@ -6,6 +6,7 @@ use onnx_conformance_reference::model::text::{parse_graph, parse_model};
 use onnx_conformance_reference::proto::encode::field;
 use onnx_conformance_reference::proto::{AttributeProto, GraphProto, Message, ModelProto, NodeProto, onnx, texts};
 
+use crate::convert::{Target, convert};
 use crate::finding::Finding;
 use crate::limits::Limits;
 use crate::rules::{Example, Level, RuleId};
@@ -453,6 +454,33 @@ fn the_lowest_ir_version_says_why() {
     let ir = report(&changed(|model| tensor(model).data_type = Some(21)));
     assert_eq!(ir.lowest_text(), "needs IR 10 or newer: uint4");
     assert_eq!(ir.release.map(|need| need.ir), Some(10));
+}
+
+#[test]
+fn a_deprecated_operator_has_a_way_out() {
+    for (operator, opset) in [("Upsample", 10), ("Upsample", 13), ("Scatter", 11)] {
+        let inputs = if operator == "Scatter" { "x, i, x" } else { "x, s" };
+        let text = format!(
+            r#"<ir_version: 8, opset_import: ["" : {opset}]>
+            g (float[1, 2] x, int64[1, 2] i, float[2] s) => (float[a, b] y) {{ y = {operator} ({inputs}) }}"#
+        );
+        let report = check(&parse_model(&text).unwrap().encode_to_vec(), None, &Limits::default());
+        let finding = report.findings.iter().find(|finding| finding.rule == RuleId::NodeDeprecated).unwrap();
+        assert!(finding.edit.as_deref().is_some_and(|edit| edit.contains("convert --opset")), "{text}: {finding}");
+        // The edit holds: a later opset has no such node.
+        let converted = convert(&parse_model(&text).unwrap(), &Target::opset(opset + 2));
+        let nodes = converted.unwrap_or_else(|refusal| panic!("{text}: {refusal}")).model.graph.unwrap().node;
+        assert!(nodes.iter().all(|node| node.op_type() != operator), "{text}");
+    }
+}
+
+#[test]
+fn a_finding_about_a_graph_has_the_fix_of_its_rule() {
+    let text = r#"<ir_version: 8, opset_import: ["" : 13]> g (float[2] x) => (float[2] y, float[2] y) { y = Neg (x) }"#;
+    let report = check(&parse_model(text).unwrap().encode_to_vec(), None, &Limits::default());
+    let [finding] = &report.findings[..] else { panic!("{:?}", report.findings) };
+    let edit = "add an Identity node for the second output and give it a name of its own";
+    assert_eq!((finding.rule, finding.edit.as_deref()), (RuleId::GraphOutputTwice, Some(edit)));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::attribute::AttributeType;
 use super::operator::{FormalParameter, FormalType, OpSpec, Presence};
+use super::type_list::type_list;
 use super::version::OperatorVersion;
 use crate::types::ValueType;
 
@@ -217,7 +218,7 @@ impl Place<'_> {
             name: self.formal.name.clone(),
             actual: self.actual.clone(),
             parameter: self.formal.kind.to_string(),
-            allowed: allowed.iter().map(ValueType::to_string).collect::<Vec<_>>().join(", "),
+            allowed: type_list(allowed),
         })
     }
 
@@ -319,7 +320,7 @@ mod tests {
 
     #[test]
     fn types_are_checked() {
-        let allowed = "T allows tensor(bfloat16), tensor(double), tensor(float), tensor(float16)";
+        let allowed = "T allows tensor(bfloat16|double|float|float16)";
         let outside = format!("Sum-13 does not take tensor(int8) for input 1 'data_0'; {allowed}");
         check(SUM, &["float", "int8"], &[], &outside);
         let mixed =

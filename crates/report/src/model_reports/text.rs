@@ -55,6 +55,9 @@ pub fn text(report: &ModelReport) -> String {
     if let Some(target) = &report.target {
         push_target(&mut text, target);
     }
+    for line in report.runtimes.iter().filter_map(RuntimeReport::inputs_line) {
+        let _ = writeln!(text, "  {DIM}{}{DIM:#}", escape::line(&line));
+    }
     push_runtimes(&mut text, &report.runtimes);
     push_graphs(&mut text, &report.runtimes);
     for value in report.values.iter().flatten() {

@@ -103,26 +103,34 @@ impl Roundings {
     pub(super) fn of_graph(graph: &GraphProto) -> Roundings {
         Roundings { steps: Steps::of_nodes(graph.node.iter()), half: half_type(graph), absolute: 0.0 }
     }
+
+    /// Returns these roundings with one quantization instead of several.
+    fn of_one_quantization(self) -> Roundings {
+        let steps = match self.steps {
+            Steps::Several(2..) => Steps::Several(1),
+            steps => steps,
+        };
+        Roundings { steps, ..self }
+    }
 }
 
 /// Describes the difference of an output from the expected value, if there is one.
 pub(super) fn difference(expected: &Value, actual: &Value, roundings: Roundings) -> Option<String> {
-    let most = roundings.steps.of_integers(expected.value_type().element_type());
-    match compare(expected, actual, &accuracy(expected, roundings)) {
-        Ok(_) => deviation(expected, actual, roundings),
-        Err(_) if are_steps_away(expected, actual, most) => None,
-        Err(difference) => Some(difference.message),
+    // The tolerance of one quantization is within that of several ones, and decides most comparisons.
+    let of_one = roundings.of_one_quantization();
+    let mut difference = compare(expected, actual, &accuracy(expected, of_one)).err()?;
+    if of_one.steps != roundings.steps {
+        match compare(expected, actual, &accuracy(expected, roundings)) {
+            Ok(_) => return deviation(expected, actual),
+            Err(wider) => difference = wider,
+        }
     }
+    let most = roundings.steps.of_integers(expected.value_type().element_type());
+    (!are_steps_away(expected, actual, most)).then_some(difference.message)
 }
 
-/// Describes the difference of all elements together behind several quantizations, if it is larger than that of one quantization and
-/// than roundings explain.
-fn deviation(expected: &Value, actual: &Value, roundings: Roundings) -> Option<String> {
-    let Steps::Several(2..) = roundings.steps else { return None };
-    let of_one = accuracy(expected, Roundings { steps: Steps::Several(1), ..roundings });
-    if compare(expected, actual, &of_one).is_ok() {
-        return None;
-    }
+/// Describes the difference of all elements together behind several quantizations, if it is larger than roundings explain.
+fn deviation(expected: &Value, actual: &Value) -> Option<String> {
     let (expected, actual) = (expected.as_tensor()?.floats(), actual.as_tensor()?.floats());
     let finite = expected.iter().zip(&actual).filter(|(one, other)| one.is_finite() && other.is_finite());
     let sums =

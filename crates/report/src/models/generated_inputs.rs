@@ -238,16 +238,17 @@ impl Maker<'_> {
             None => None,
         };
         let small = usize::try_from(self.size_random.between(1, 4)).unwrap_or(1);
-        let size = match self.chosen {
-            Sizes::Small(_) => small,
-            Sizes::All(size) => *size,
-            Sizes::One(chosen, size) if name == Some(chosen) => *size,
-            Sizes::One(..) => 2,
-        };
         if let Some(chosen) = name.and_then(|name| self.sizes.named.get(name)) {
             return *chosen;
         }
         let is_first = !std::mem::replace(&mut self.sizes.has_any, true);
+        let size = match self.chosen {
+            Sizes::Small(_) => small,
+            Sizes::Image(_) if is_first => 1,
+            Sizes::All(size) | Sizes::Image(size) => *size,
+            Sizes::One(chosen, size) if name == Some(chosen) => *size,
+            Sizes::One(..) => 2,
+        };
         let is_kept = matches!(self.chosen, Sizes::One(chosen, _) if name == Some(chosen));
         let size = match self.resized {
             Resized::All if !is_kept => other_size(self.draw),
@@ -406,6 +407,18 @@ mod tests {
         let input = plan.inputs(0, 0, &Limits::default()).unwrap().remove(0).value;
         let shape = input.as_tensor().unwrap().shape().to_vec();
         assert!((1..=4).contains(&shape[0]) && shape[1] == 3, "{shape:?}");
+    }
+
+    #[test]
+    fn images_have_a_batch_of_one() {
+        let text = |dims: &str| {
+            format!(r#"<ir_version: 8, opset_import: ["" : 13]> g (float[{dims}] x) => (float[N] y) {{ y = Any (x) }}"#)
+        };
+        for dims in ["N, 3, H, W", "N, 3, S, S", "?, 3, ?, ?"] {
+            let values = first_inputs(&text(dims));
+            assert!(has_shape(&values, &[1, 3, 32, 32]) && has_shape(&values, &[1, 3, 224, 224]), "{dims}");
+        }
+        assert!(!has_shape(&first_inputs(&text("N, 3, H, 8")), &[1, 3, 32, 8]));
     }
 
     #[test]

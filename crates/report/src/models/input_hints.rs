@@ -11,6 +11,9 @@ use onnx_conformance_reference::proto::{AttributeProto, GraphProto, NodeProto, T
 /// Number of ways with small sizes, each with its own.
 const SMALL_WAYS: usize = 6;
 
+/// Heights and widths of images to try: multiples of what networks divide them by.
+const IMAGE_SIZES: [usize; 3] = [32, 64, 224];
+
 /// Maximum number of known sizes to try.
 const MAX_SIZES: usize = 12;
 
@@ -43,6 +46,8 @@ pub(super) enum Sizes {
     Small(usize),
     /// The same for all.
     All(usize),
+    /// 1 for the first dimension, which is usually the batch, and this for the others.
+    Image(usize),
     /// A size for the dimension of this name, and 2 for the others.
     One(String, usize),
 }
@@ -64,6 +69,10 @@ pub(super) fn ways(graph: &GraphProto, wanted: &[&ValueInfoProto]) -> Vec<Way> {
     let mut all = vec![way(Sizes::Small(0))];
     if dims().any(|dim| is_unknown(&dim)) {
         let sizes = known_sizes(graph);
+        let is_image = |dims: &[Dimension]| dims.len() == 4 && dims.iter().skip(1).filter(is_unknown).count() > 1;
+        if wanted.iter().filter_map(|input| tensor_dims(input)).any(is_image) {
+            all.extend(IMAGE_SIZES.map(|size| way(Sizes::Image(size))));
+        }
         all.extend(sizes.first().map(|size| way(Sizes::All(*size))));
         all.extend((1..SMALL_WAYS).map(|number| way(Sizes::Small(number))));
         all.extend(sizes.iter().skip(1).map(|size| way(Sizes::All(*size))));
@@ -94,7 +103,7 @@ pub(super) fn ways(graph: &GraphProto, wanted: &[&ValueInfoProto]) -> Vec<Way> {
 }
 
 /// Returns the dimensions of a tensor that a declaration describes.
-fn tensor_dims(info: &ValueInfoProto) -> Option<&[Dimension]> {
+pub(super) fn tensor_dims(info: &ValueInfoProto) -> Option<&[Dimension]> {
     match &info.r#type.as_ref()?.value {
         Some(type_proto::Value::TensorType(tensor)) => Some(&tensor.shape.as_ref()?.dim),
         _ => None,

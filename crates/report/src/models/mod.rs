@@ -4,6 +4,7 @@ mod closeness;
 mod comparison;
 mod examine;
 mod files;
+mod fit;
 mod generated_inputs;
 mod half_precision;
 mod input_hints;
@@ -18,6 +19,7 @@ mod saved;
 mod single_node;
 mod summary;
 mod trace;
+mod work;
 
 pub use comparison::is_degenerate;
 pub use examine::{NamedModel, examine, examine_source};

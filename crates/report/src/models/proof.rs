@@ -14,7 +14,8 @@ use onnx_conformance_reference::value::Value;
 
 use crate::models::closeness::{closeness, half_type};
 use crate::models::comparison::is_degenerate;
-use crate::models::generated_inputs::{InputGenerationError, InputPlan, resized_ways};
+use crate::models::fit::Fit;
+use crate::models::generated_inputs::{InputGenerationError, InputPlan};
 
 /// Tolerance for cancellation, in unit roundoffs of the largest element.
 const ROUNDOFFS: f64 = 32.0;
@@ -70,46 +71,12 @@ pub struct Trials<'a> {
     /// Number of runs.
     pub count: usize,
     /// Returns the number of ways to give the inputs of a run, by its number. That of the first run that succeeds is kept; later
-    /// runs have other sizes ([`resized_ways`]) if the model runs with them.
+    /// runs have other sizes ([`resized_ways`](crate::models::resized_ways)) if the model runs with them.
     pub ways: &'a dyn Fn(usize) -> usize,
     /// Returns the inputs of a run by its number and the way, the same on every call.
     pub inputs: &'a dyn Fn(usize, usize) -> Result<TrialInputs, RunFailure>,
     /// Loads a model for all runs.
     pub load: LoadModel<'a>,
-}
-
-/// Way to give inputs that a model accepts, as far as the runs have shown.
-#[derive(Default)]
-struct Fit {
-    /// The first way that was not refused.
-    first: usize,
-    /// True if a model with several ways ran.
-    is_fitted: bool,
-    /// True if it refused other sizes.
-    refuses_sizes: bool,
-}
-
-impl Fit {
-    /// Returns the ways to try in the next run.
-    fn ways(&self, ways: usize) -> Vec<usize> {
-        if !self.is_fitted || ways < 2 {
-            return (self.first.min(ways.saturating_sub(1))..ways).collect();
-        }
-        let resized = (!self.refuses_sizes).then(|| resized_ways(self.first, ways));
-        resized.into_iter().flatten().chain([self.first]).collect()
-    }
-
-    /// Adds the result of a run.
-    fn add(&mut self, way: usize, ways: usize, runs: bool) {
-        if ways < 2 {
-            return;
-        }
-        if way < ways {
-            self.first = way;
-            self.refuses_sizes |= self.is_fitted;
-        }
-        self.is_fitted |= runs;
-    }
 }
 
 /// Outputs of the original model.

@@ -296,7 +296,7 @@ impl RuntimeReport {
     /// Summarizes the result of a model that breaks rules of ONNX.
     fn invalid_line(&self) -> String {
         let name = format!("{} {}", self.runtime, self.version);
-        let Some(TriedModel { result, message }) = &self.tried else {
+        let Some(TriedModel { result, message, .. }) = &self.tried else {
             let why = self.not_tried.as_deref().unwrap_or_default();
             return format!("{name} did not run it: {why}");
         };
@@ -316,13 +316,25 @@ impl RuntimeReport {
         format!("{name} {does}, although it breaks rules of ONNX{outputs}")
     }
 
+    /// Describes the inputs on which the whole model was tried: their sizes, or the reason why they do not fit.
+    pub fn inputs_line(&self) -> Option<String> {
+        let TriedModel { result, message, sizes } = self.tried.as_ref()?;
+        let inputs = match (result, sizes) {
+            (TriedResult::Loads, _) => message.clone()?,
+            (_, sizes) => format!("tried with {}", sizes.as_ref()?),
+        };
+        Some(format!("{} {}: {inputs}", self.runtime, self.started.as_ref().unwrap_or(&self.version)))
+    }
+
     /// Summarizes the report in one line, the cause first.
     pub fn line(&self) -> String {
         if self.is_invalid {
             return self.invalid_line();
         }
         let started = self.started.as_ref().filter(|started| **started != self.version);
-        if let Some(TriedModel { result, message }) = self.tried.as_ref().filter(|it| it.result != TriedResult::Loads) {
+        if let Some(TriedModel { result, message, .. }) =
+            self.tried.as_ref().filter(|it| it.result != TriedResult::Loads)
+        {
             let version = started.unwrap_or(&self.version);
             let hint = match result {
                 TriedResult::Runs | TriedResult::RunsUncompared => "",

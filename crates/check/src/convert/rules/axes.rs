@@ -9,8 +9,7 @@ use onnx_conformance_reference::types::ValueType;
 use super::rule::{Rule, unchanged};
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_int, get_ints};
-use crate::convert::draft::{Draft, NewNode, as_attribute};
-use crate::facts::ValueFact;
+use crate::convert::draft::{Draft, NewNode, NewRank, as_attribute};
 use crate::infer::{contradiction, shape_text};
 
 pub(super) const RULES: &[Rule] = &[
@@ -125,22 +124,17 @@ pub(super) fn tensor(element: ElementType, shape: &[usize], values: &[i64]) -> S
 
 /// Makes a vector of axes of another rank, since the text of the target calls axes one-dimensional.
 fn axes_to_vector(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
-    let fact = draft.fact(1);
-    if !draft.has_input(1) || fact.shape.as_ref().is_none_or(|shape| shape.len() == 1) {
+    if !draft.has_input(1) || draft.fact(1).rank().is_none_or(|rank| rank == 1) {
         return Ok(());
     }
-    if let Some(tensor) = draft.constant(1) {
-        let vector = tensor.with_shape(vec![tensor.len()]).or_else(|error| impossible(error.to_string()))?;
-        draft.set_constant(1, "axes", &vector);
-        draft.edit(format!("the axes become a vector, as {} requires", to.version));
-        return Ok(());
-    }
-    let stem = draft.stem("axes_shape");
-    let shape = draft.add_constant(&stem, &vector(&[-1])?);
-    let (input, element) = (draft.input(1), draft.element(1).ok());
-    let name = draft.before(NewNode { op: "Reshape", inputs: &[&input, &shape], attributes: Vec::new(), element })?;
-    draft.set_input(1, name, Some(ValueFact { shape: Some(vec![Dim::Unknown]), elements: None, ..fact }));
-    draft.edit(format!("the axes become a vector, as {} requires: Reshape before", to.version));
+    let has_node = draft.change_rank((1, "axes"), NewRank::Vector, |draft| {
+        let stem = draft.stem("axes_shape");
+        let shape = draft.add_constant(&stem, &vector(&[-1])?);
+        let (input, element) = (draft.input(1), draft.element(1).ok());
+        draft.before(NewNode { op: "Reshape", inputs: &[&input, &shape], attributes: Vec::new(), element })
+    })?;
+    let node = if has_node { ": Reshape before" } else { "" };
+    draft.edit(format!("the axes become a vector, as {} requires{node}", to.version));
     Ok(())
 }
 

@@ -10,7 +10,6 @@ use crate::bounded;
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_float, get_int, get_string};
 use crate::convert::draft::Draft;
-use crate::facts::ValueFact;
 
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Cast"], versions: (1, 6), up: to_number, down: to_name },
@@ -115,18 +114,10 @@ fn per_tensor(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
             }
             [_] => return unknown(format!("the number of elements of input {position} '{what}' is unknown")),
         }
-        if let Some(tensor) = draft.constant(position) {
-            match tensor.with_shape(Vec::new()) {
-                Ok(scalar) => draft.set_constant(position, what, &scalar),
-                Err(error) => return impossible(error.to_string()),
-            }
-            draft.edit(format!("{what} of one element becomes a scalar, which {} requires", to.version));
-            continue;
-        }
-        let fact = ValueFact { shape: Some(Vec::new()), elements: None, ..draft.fact(position) };
-        let name = super::broadcast::squeeze(draft, position, &[0])?;
-        draft.set_input(position, name, Some(fact));
-        draft.edit(format!("{what} of one element becomes a scalar, which {} requires: Squeeze before", to.version));
+        let squeeze = |draft: &mut Draft| super::broadcast::squeeze(draft, position, &[0]);
+        let has_node = draft.change_rank((position, what), NewRank::Scalar, squeeze)?;
+        let node = if has_node { ": Squeeze before" } else { "" };
+        draft.edit(format!("{what} of one element becomes a scalar, which {} requires{node}", to.version));
     }
     without(draft, "axis", "has no effect with a scalar scale")
 }

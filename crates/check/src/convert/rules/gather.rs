@@ -7,7 +7,7 @@ use onnx_conformance_reference::spec::OpSpec;
 use super::axes::axis_of;
 use super::body::Body;
 use super::rule::{Rule, unchanged};
-use crate::convert::answer::{Step, impossible, unknown};
+use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::get_int;
 use crate::convert::draft::Draft;
 
@@ -36,7 +36,7 @@ fn nonnegative_indices(draft: &mut Draft, from: &OpSpec) -> Step {
     let axis = match (get_int(&draft.node, "axis")?.unwrap_or(0), &dims) {
         (axis, Some(dims)) => axis_of(axis, dims.len())?,
         (axis, None) if axis >= 0 => usize::try_from(axis).unwrap_or_default(),
-        (_, None) => return unknown("the rank of input 0 is unknown"),
+        (_, None) => return draft.unknown_fact("rank", 0),
     };
     let mut body = Body::new(draft, from);
     let size = if let Some(Dim::Size(size)) = dims.as_ref().and_then(|dims| dims.get(axis)) {

@@ -371,7 +371,7 @@ fn shape_entries(draft: &Draft) -> Option<Vec<Option<Size>>> {
     if let Some(shape) = draft.constant(1) {
         return Some(shape.indices().into_iter().map(|entry| Some(Size::constant(entry))).collect());
     }
-    draft.fact(1).elements
+    draft.fact(1).symbolic_elements()
 }
 
 /// Replaces tiles and axis by a repeat count for each axis.

@@ -28,7 +28,8 @@ fn check_windows(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     }
     let kernel = get_ints(&draft.node, "kernel_shape")?.unwrap_or_default();
     let Some(shape) = draft.fact(0).shape else {
-        return unknown("the rank of input 0, on whose sizes ceil_mode depends, is unknown");
+        let reason = "the rank of input 0, on whose sizes ceil_mode depends, is unknown; declare it (value_info)";
+        return unknown(reason);
     };
     let list = |name: &str| -> Step<Vec<i64>> { Ok(get_ints(&draft.node, name)?.unwrap_or_default()) };
     let (axes, strides, dilations, pads) = (kernel.len(), list("strides")?, list("dilations")?, list("pads")?);
@@ -43,7 +44,7 @@ fn check_windows(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         }
         let Dim::Size(size) = size else {
             return unknown(format!(
-                "the size of axis {} of input 0, on which ceil_mode depends, is unknown",
+                "the size of axis {} of input 0, on which ceil_mode depends, is unknown; --dim sets sizes of the model's inputs",
                 axis + 2
             ));
         };

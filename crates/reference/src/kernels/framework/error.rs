@@ -18,7 +18,8 @@ pub enum KernelError {
         /// Rule in the operator's op.yaml that is violated, if there is one. The kernel sets the id, `C9`, and the
         /// executor adds the operator, `Resize/C9`.
         rule: Option<String>,
-        /// True if attributes and ranks alone are invalid, so that no other sizes or values are valid.
+        /// True if no other sizes and no other elements make it valid: attributes, ranks, or the given elements of a list of sizes are
+        /// invalid.
         for_all_sizes: bool,
     },
     /// The standard defines this, but the executor does not support it.
@@ -139,6 +140,15 @@ impl KernelError {
                 KernelError::Invalid { message: error.to_string(), rule, for_all_sizes: false }
             }
             KernelError::Axis { error, rule: None } => KernelError::Axis { error, rule },
+            other => other,
+        }
+    }
+
+    /// Marks a refusal that no sizes and no other values of the inputs would avoid, as [`broken_for_all_sizes`] does.
+    #[must_use]
+    pub(crate) fn for_all_sizes(self) -> KernelError {
+        match self {
+            KernelError::Invalid { message, rule, .. } => KernelError::Invalid { message, rule, for_all_sizes: true },
             other => other,
         }
     }

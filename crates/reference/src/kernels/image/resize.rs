@@ -187,15 +187,25 @@ fn extents(call: &Call<'_>, x: &Tensor, coordinates: Coordinates) -> Result<Vec<
             Ok(axes.iter().zip(lengths).enumerate().map(extent).collect())
         }
         (scales, sizes) => {
-            let (scales, sizes) = (scales.map(Tensor::len), sizes.map(Tensor::len));
-            let rule = if scales.is_some() == sizes.is_some() { "C15" } else { "C16" };
-            Err(broken(
-                rule,
-                format!(
-                    "either scales or sizes must have {count} elements, the other none; they have {scales:?} \
-                     and {sizes:?}"
-                ),
-            ))
+            let misfit = |name: &str, list: &Tensor| {
+                let length = list.len();
+                broken(
+                    "C16",
+                    format!(
+                        "{name} has {length} elements, but must have one for each of the {count} axes of X to resize"
+                    ),
+                )
+            };
+            Err(match (scales, sizes) {
+                (Some(scales), None) => misfit("scales", scales),
+                (None, Some(sizes)) => misfit("sizes", sizes),
+                (Some(_), Some(_)) => {
+                    broken("C15", "scales and sizes are both given; exactly one of them must have elements")
+                }
+                (None, None) => {
+                    broken("C15", format!("neither scales nor sizes is given; give one, with {count} elements"))
+                }
+            })
         }
     }
 }

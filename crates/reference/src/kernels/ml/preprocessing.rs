@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::dtype::ElementType;
 use crate::infer::rules;
 use crate::kernels::framework::call::{Call, Result};
-use crate::kernels::framework::error::{Ruled, broken, invalid};
+use crate::kernels::framework::error::{Ruled, broken, broken_for_all_sizes, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::ml::shapes;
 use crate::tensor::Tensor;
@@ -246,7 +246,10 @@ fn scaler(call: &Call<'_>) -> Result {
         && offset.len() != scale.len()
     {
         let (offset, scale) = (offset.len(), scale.len());
-        return Err(broken("C3", format!("offset has {offset} elements and scale {scale}; the numbers must be equal")));
+        return Err(broken_for_all_sizes(
+            "C3",
+            format!("offset has {offset} elements and scale {scale}; the numbers must be equal"),
+        ));
     }
     let (offset, scale) = (offset.unwrap_or_else(|| vec![0.0]), scale.unwrap_or_else(|| vec![1.0]));
     for (name, values) in [("offset", &offset), ("scale", &scale)] {

@@ -85,13 +85,15 @@ fn reshape(call: &Call<'_>, shape: &[i64], zero: Zero) -> Result {
     let mut dims = Vec::new();
     for (axis, &size) in shape.iter().enumerate() {
         dims.push(match size {
-            -1 if inferred.replace(axis).is_some() => return Err(refuse("only one dimension may be -1").rule("C5")),
+            -1 if inferred.replace(axis).is_some() => {
+                return Err(refuse("only one dimension may be -1").rule("C5").for_all_sizes());
+            }
             -1 => 1,
             0 if zero == Zero::Copies => *data
                 .shape()
                 .get(axis)
                 .ok_or_else(|| refuse("a 0 copies an axis that the input does not have").rule("C2"))?,
-            size => usize::try_from(size).map_err(|_| refuse("only -1 may be negative"))?,
+            size => usize::try_from(size).map_err(|_| refuse("only -1 may be negative").for_all_sizes())?,
         });
     }
     if let Some(axis) = inferred {

@@ -49,11 +49,12 @@ fn slice(call: &Call<'_>, Bounds { starts, ends, axes: named, steps }: Bounds<'_
     };
     let same = starts.len() == ends.len() && starts.len() == axes.len() && axes.len() <= data.rank();
     if !same || steps.is_some_and(|steps| steps.len() != starts.len()) {
+        let steps = steps.map(|steps| format!(", steps {steps:?}")).unwrap_or_default();
         return Err(broken(
             "C7",
             format!(
-                "starts {starts:?}, ends {ends:?}, axes {axes:?} and steps {steps:?} do not fit shape {:?}",
-                data.shape()
+                "the lists must have equal lengths, of at most the {} axes of data: starts {starts:?}, ends {ends:?}, axes {axes:?}{steps}",
+                data.rank()
             ),
         ));
     }
@@ -257,6 +258,6 @@ mod tests {
     fn more_slices_than_axes_are_refused() {
         let two = || ints(&[2], &[0, 0]);
         let refused = node("Slice", 13).input(floats(&[2], &[0.0, 1.0])).input(two()).input(two()).error();
-        assert!(refused.contains("do not fit") || refused.contains("more than once"), "{refused}");
+        assert!(refused.contains("must have equal lengths") || refused.contains("more than once"), "{refused}");
     }
 }

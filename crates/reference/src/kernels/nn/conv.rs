@@ -11,7 +11,7 @@ use crate::dtype::ElementType;
 use crate::kernels::elementwise::activation::sigmoid;
 use crate::kernels::framework::accumulate::Accumulate;
 use crate::kernels::framework::call::{Call, Outputs, Result};
-use crate::kernels::framework::error::{Ruled, broken, invalid};
+use crate::kernels::framework::error::{Ruled, broken, broken_for_all_sizes, invalid};
 use crate::kernels::framework::registry::Kernel;
 use crate::kernels::nn::im2col::{ConvGemm, Direction, Patches};
 use crate::kernels::nn::shapes;
@@ -65,7 +65,7 @@ impl Shapes {
         let group = call.int("group")?;
         let groups = usize::try_from(group).ok().filter(|&group| group > 0);
         let groups = groups.ok_or_else(|| {
-            broken(Rules::for_operator(call).weight, format!("group is {group}; it must be 1 or more"))
+            broken_for_all_sizes(Rules::for_operator(call).weight, format!("group is {group}; it must be 1 or more"))
         })?;
         let (input, kernel) = (spatial("the input", x.shape())?.to_vec(), spatial("the weight", w.shape())?.to_vec());
         if input.len() != kernel.len() {

@@ -15,7 +15,8 @@ use super::difference::Difference;
 use super::question::{HalfQuestion, Ran};
 use super::single::{NamedValues, SingleNode, Values, Weights, weights};
 use super::wide::{Wide, departure, typed};
-use crate::models::comparison::draws;
+use crate::models::comparison::{draws, is_degenerate};
+use crate::models::fit::Fit;
 use crate::models::proof::{OverLimit, RunFailure};
 use crate::models::trace::{Reference, Seen, TraceError};
 
@@ -40,18 +41,22 @@ impl<'a> Runs<'a> {
             Err(why) => (None, HalfReference::Float(why)),
         };
         let mut runs = Runs { question, bytes, fitting: Vec::new(), wide, reference };
-        let (mut first, mut why) = (0, String::new());
+        let (mut fit, mut why) = (Fit::default(), String::new());
         for number in 0..question.count {
             let ways = (question.ways)(number);
-            for way in first.min(ways.saturating_sub(1))..ways {
-                match runs.original(number, way) {
+            for way in fit.ways(ways) {
+                let ran = runs.original(number, way);
+                fit.add(way, ways, ran.is_ok());
+                match ran {
+                    // Other sizes may be too small.
+                    Ok(ran) if way >= ways && is_degenerate(&ran.outputs) => {}
                     Ok(ran) => {
                         runs.check_double(number, way, &ran)?;
-                        // A model accepts the same sizes in every run.
-                        first = if ways > 1 { way } else { first };
                         runs.fitting.push((number, way));
                         break;
                     }
+                    // Other sizes may be larger.
+                    Err(RunFailure::Limit(_)) if way >= ways => {}
                     Err(RunFailure::Limit(why)) => return Err(OverLimit(why)),
                     Err(RunFailure::Never(error)) => return Ok(Err(error)),
                     Err(RunFailure::Model(error)) => why = if why.is_empty() { error } else { why },

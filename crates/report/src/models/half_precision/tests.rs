@@ -1,5 +1,6 @@
 //! Conversions to half precision that keep nodes in float because of what a run shows.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -257,6 +258,37 @@ fn models_of_exporters_run_in_half_precision() {
         }
     }
     assert!(verified > files.len(), "{verified} of {} in each type", files.len());
+}
+
+#[test]
+fn later_inputs_have_other_sizes() {
+    let text = r#"<ir_version: 8, opset_import: ["" : 13]> g (float[N, 4] x) => (float[N, 4] y) { y = Exp (x) }"#;
+    let model = parse_model(text).unwrap();
+    let plan = InputPlan::new(model.graph.as_ref().unwrap());
+    let limits = Limits::default();
+    let rows = RefCell::new(BTreeMap::new());
+    let inputs = |number: usize, way: usize| {
+        let trial = generated_trial(&plan, way, number, &limits);
+        if let Ok((_, named)) = &trial {
+            rows.borrow_mut().insert(number, named[0].value.as_tensor().unwrap().shape()[0]);
+        }
+        trial
+    };
+    let request = HalfRequest::new(ElementType::Float16);
+    let question = HalfQuestion {
+        model: &model,
+        request: &request,
+        folder: None,
+        limits: &limits,
+        count: 3,
+        ways: &|_| plan.ways(),
+        inputs: &inputs,
+    };
+    let answer = half_precision(&question).unwrap();
+    assert!(matches!(&answer.proof, Proof::Same(text) if text.contains("on 3 of 3 inputs")), "{:?}", answer.proof);
+    // The last call for each number is that of the comparison.
+    let rows = rows.into_inner();
+    assert_eq!((rows[&1], rows[&2]), (2, 3));
 }
 
 #[test]

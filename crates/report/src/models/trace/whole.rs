@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use onnx_conformance_cases::case::{Named, external_locations};
 use onnx_conformance_check::Limits;
-use onnx_conformance_reference::proto::{GraphProto, ValueInfoProto, decode};
+use onnx_conformance_reference::proto::{GraphProto, ModelProto, ValueInfoProto, decode};
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::{Ask, Builtin, Ended, Host, Output, Phase, Ran, Request, Response};
 use serde::Serialize;
@@ -17,6 +17,7 @@ use crate::models::probe::RuntimeProbe;
 use crate::models::proof::TrialInputs;
 use crate::models::trace::accuracy::BoundAtZero;
 use crate::models::trace::divided::DividedModel;
+use crate::models::work::{TriedSizes, chosen_sizes};
 
 /// Draws of the inputs; the last one has special values, and other sizes if the model runs with them.
 const DRAWS: [usize; 2] = [0, 2];
@@ -38,6 +39,9 @@ pub struct TriedModel {
     /// Message of the runtime, or the first difference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Chosen sizes of the unknown dimensions of the inputs: `N=1, H=32`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<String>,
 }
 
 /// Kind of result of trying a whole model.
@@ -62,7 +66,7 @@ pub enum TriedResult {
 
 impl TriedModel {
     fn new(result: TriedResult, message: impl Into<Option<String>>) -> TriedModel {
-        TriedModel { result, message: message.into() }
+        TriedModel { result, message: message.into(), sizes: None }
     }
 }
 
@@ -79,12 +83,15 @@ pub(in crate::models) fn try_model(
     // A host copies the files of a folder.
     let folder = folder.filter(|_| !external_locations(&model).is_empty());
     let (host, bound) = (&*probe.host, probe.bound);
-    let whole = Whole { host, bytes, folder, graph, divided: &divided, limits, bound };
+    let whole = Whole { host, bytes, folder, model: &model, graph, divided: &divided, limits, bound };
     if !probe.inputs.is_empty() {
         return whole.on_given(&probe.inputs);
     }
     let plan = InputPlan::new(graph);
-    let Some(Fitting { way, inputs, expected }) = whole.fitting(&plan)? else { return whole.uncompared(&plan) };
+    let mut tried = TriedSizes::default();
+    let Some(Fitting { way, inputs, expected }) = whole.fitting(&plan, &mut tried)? else {
+        return whole.uncompared(&plan, &tried);
+    };
     let result = whole.compared(&inputs, &expected);
     for draw in DRAWS.into_iter().skip(1).filter(|_| result.result == TriedResult::Runs) {
         let mut ways =
@@ -116,6 +123,7 @@ struct Whole<'a> {
     host: &'a dyn Host,
     bytes: &'a Bytes,
     folder: Option<&'a Path>,
+    model: &'a ModelProto,
     graph: &'a GraphProto,
     divided: &'a DividedModel<'a>,
     limits: &'a Limits,
@@ -138,8 +146,8 @@ impl Whole<'_> {
     }
 
     /// Returns the first way to generate inputs on which the built-in executor runs the model, with its outputs. Degenerate ones count
-    /// if there are no others.
-    fn fitting(&self, plan: &InputPlan<'_>) -> Result<Option<Fitting>, String> {
+    /// if there are no others. Sizes for which a run takes too long are left out.
+    fn fitting(&self, plan: &InputPlan<'_>, tried: &mut TriedSizes) -> Result<Option<Fitting>, String> {
         let mut degenerate = None;
         for way in 0..plan.ways() {
             if degenerate.is_some() && (way > MAX_DEGENERATE || self.limits.deadline.is_over()) {
@@ -152,6 +160,9 @@ impl Whole<'_> {
                 Err(_) if degenerate.is_some() => break,
                 Err(error) => return Err(error.to_string()),
             };
+            if !tried.admit(self.model, &inputs, self.limits) {
+                continue;
+            }
             match self.expected(&inputs) {
                 Ok(expected) if is_degenerate(&expected) => {
                     degenerate.get_or_insert(Fitting { way, inputs, expected });
@@ -166,7 +177,7 @@ impl Whole<'_> {
                 Err(_) => {}
             }
             if degenerate.is_none() && self.limits.deadline.is_over() {
-                return Err("no inputs that fit were found in time".to_owned());
+                return Err(format!("no inputs that fit were found in time{}", tried.text()));
             }
         }
         Ok(degenerate)
@@ -185,7 +196,9 @@ impl Whole<'_> {
             names.clone().zip(expected).map(|(name, value)| requested_output(name, value)).collect();
         let actual = match self.run(inputs, &outputs) {
             Ok(actual) => actual,
-            Err((result, message)) => return TriedModel::new(result, message),
+            Err((result, message)) => {
+                return TriedModel { sizes: chosen_sizes(self.graph, inputs), ..TriedModel::new(result, message) };
+            }
         };
         let nodes: Vec<usize> = (0..self.divided.len()).collect();
         let random = self.divided.random_values(&nodes);
@@ -200,14 +213,15 @@ impl Whole<'_> {
             };
             message.map(|message| format!("output '{name}': {message}"))
         });
-        match different {
+        let result = match different {
             Some(message) => TriedModel::new(TriedResult::Wrong, message),
             None => TriedModel::new(TriedResult::Runs, None),
-        }
+        };
+        TriedModel { sizes: chosen_sizes(self.graph, inputs), ..result }
     }
 
     /// Runs a model that the built-in executor does not run.
-    fn uncompared(&self, plan: &InputPlan<'_>) -> Result<TriedModel, String> {
+    fn uncompared(&self, plan: &InputPlan<'_>, tried: &TriedSizes) -> Result<TriedModel, String> {
         let inputs = plan.inputs(0, DRAWS[0], self.limits).map_err(|error| error.to_string())?;
         let output = |output: &ValueInfoProto| {
             let declared = output.r#type.as_ref().and_then(|declared| decode::value_type(declared).ok());
@@ -221,7 +235,7 @@ impl Whole<'_> {
                 TriedModel::new(TriedResult::RunsUncompared, message)
             }
             Err((TriedResult::Fails, message)) => {
-                let message = format!("it fails on generated inputs, which may not fit: {message}");
+                let message = format!("it fails on generated inputs, which may not fit: {message}{}", tried.text());
                 TriedModel::new(TriedResult::Loads, message)
             }
             Err((result, message)) => TriedModel::new(result, message),
@@ -303,9 +317,11 @@ mod tests {
 
     #[test]
     fn the_end_of_a_whole_model_is_the_result() {
-        assert_eq!(tried(MODEL, |ended| ended), Ok(TriedModel { result: TriedResult::Runs, message: None }));
-        let load = |_| Ended::Answered(Response::load_error("no"));
-        assert_eq!(tried(MODEL, load), Ok(TriedModel::new(TriedResult::WillNotLoad, "no".to_owned())));
+        let runs = tried(MODEL, |ended| ended).unwrap();
+        assert_eq!((runs.result, runs.message), (TriedResult::Runs, None));
+        assert!(runs.sizes.is_some_and(|sizes| sizes.starts_with("N=") && sizes.ends_with(", M=7")));
+        let load = tried(MODEL, |_| Ended::Answered(Response::load_error("no"))).unwrap();
+        assert_eq!((load.result, load.message.as_deref()), (TriedResult::WillNotLoad, Some("no")));
         assert_eq!(result(MODEL, |_| Ended::Answered(Response::run_error("no"))), TriedResult::Fails);
         assert_eq!(result(MODEL, |_| Ended::Crash("died".to_owned())), TriedResult::Crashes);
         let doubled = |ended: Ended| {
@@ -318,6 +334,26 @@ mod tests {
         };
         let wrong = tried(MODEL, doubled).unwrap();
         assert!(wrong.result == TriedResult::Wrong && wrong.message.unwrap().starts_with("output 'y': "));
+    }
+
+    /// A network of images: a window of 7 x 7 behind convolutions that divide sizes by 32, and a list of 4000 classes.
+    const IMAGES: &str = r#"<ir_version: 8, opset_import: ["" : 13]> g (float[N, 3, H, W] x, float[3, 3, 1, 1] w, float[3, 4000] c)
+        => (float[N, 4000] y) {
+        a = Conv <strides = [32, 32]> (x, w)
+        p = AveragePool <kernel_shape = [7, 7]> (a)
+        m = ReduceMean <axes = [2, 3], keepdims = 0> (p)
+        y = MatMul (m, c)
+    }"#;
+
+    #[test]
+    fn images_are_as_large_as_a_model_needs() {
+        let runs = tried(IMAGES, |ended| ended).unwrap();
+        assert_eq!((runs.result, runs.sizes.as_deref()), (TriedResult::Runs, Some("N=1, H=224, W=224")));
+        // No image of these sizes fits.
+        let larger = IMAGES.replace("[7, 7]", "[9000, 9000]");
+        let loads = tried(&larger, |ended| ended).unwrap();
+        let message = loads.message.unwrap();
+        assert!(loads.result == TriedResult::Loads && message.contains("sizes tried: N="), "{message}");
     }
 
     #[test]

@@ -1,0 +1,160 @@
+//! Work of a run, known from the shapes of its inputs, and the sizes of inputs that are tried within a budget of it.
+
+use std::collections::BTreeSet;
+
+use onnx_conformance_cases::case::Named;
+use onnx_conformance_check::Limits;
+use onnx_conformance_check::infer::infer_facts;
+use onnx_conformance_reference::proto::onnx::tensor_shape_proto::dimension;
+use onnx_conformance_reference::proto::{GraphProto, ModelProto, encode};
+use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::value::Value;
+
+use crate::models::input_hints::tensor_dims;
+use crate::models::summary::ModelSummary;
+
+/// Minimum budget of all runs that look for inputs that fit, in MACs.
+const MIN_BUDGET: u64 = 1 << 32;
+
+/// Number of runs as long as the first one that the budget always allows.
+const MIN_RUNS: u64 = 8;
+
+/// Maximum number of sizes in the description of inputs.
+const MAX_SIZES: usize = 6;
+
+/// Number of inputs whose sizes a message lists.
+const SHOWN: usize = 3;
+
+/// Returns the multiplications (MACs) of a run of a model on inputs, in the nodes that a [`ModelSummary`] counts.
+fn macs_of_run(model: &ModelProto, inputs: &[Named], limits: &Limits) -> u64 {
+    let mut sized = model.clone();
+    for info in sized.graph.iter_mut().flat_map(|graph| &mut graph.input) {
+        let value = inputs.iter().find(|input| input.name == info.name()).map(|input| &input.value);
+        if let Some(shape) = value.and_then(Value::as_tensor).map(Tensor::shape) {
+            info.r#type = value.map(|value| encode::value_type(&value.value_type(), Some(shape)));
+        }
+    }
+    ModelSummary::new(&infer_facts(&sized, limits)).macs
+}
+
+/// Returns the sizes of the unknown dimensions of inputs, as in `N=1, H=32`; `None` if all are declared.
+pub(super) fn chosen_sizes(graph: &GraphProto, inputs: &[Named]) -> Option<String> {
+    let (mut seen, mut sizes) = (BTreeSet::new(), Vec::new());
+    for info in &graph.input {
+        let tensor = inputs.iter().find(|input| input.name == info.name()).and_then(|input| input.value.as_tensor());
+        let (Some(tensor), Some(dims)) = (tensor, tensor_dims(info)) else { continue };
+        for (axis, (dim, size)) in dims.iter().zip(tensor.shape()).enumerate() {
+            let name = match &dim.value {
+                Some(dimension::Value::DimValue(size)) if *size >= 0 => continue,
+                Some(dimension::Value::DimParam(name)) if !name.is_empty() => name.clone(),
+                _ => format!("axis {axis} of '{}'", info.name()),
+            };
+            if seen.insert(name.clone()) {
+                sizes.push(format!("{name}={size}"));
+            }
+        }
+    }
+    let more = if sizes.len() > MAX_SIZES { ", ..." } else { "" };
+    sizes.truncate(MAX_SIZES);
+    (!sizes.is_empty()).then(|| format!("{}{more}", sizes.join(", ")))
+}
+
+/// Sizes of inputs that were tried, within a budget of work.
+#[derive(Debug, Default)]
+pub(super) struct TriedSizes {
+    /// The sizes of each input that was tried.
+    sizes: Vec<String>,
+    /// True if others would have exceeded the budget.
+    is_exceeded: bool,
+    /// MACs of all runs, and their limit; `None` before the first run.
+    work: Option<(u64, u64)>,
+}
+
+impl TriedSizes {
+    /// Adds inputs of a model. Returns false if a run on them would exceed the budget; the first run is always allowed.
+    pub(super) fn admit(&mut self, model: &ModelProto, inputs: &[Named], limits: &Limits) -> bool {
+        let sizes = model.graph.as_ref().and_then(|graph| chosen_sizes(graph, inputs));
+        // Without unknown sizes, there is nothing to choose.
+        let Some(sizes) = sizes else { return true };
+        let is_allowed = self.count(macs_of_run(model, inputs, limits));
+        if is_allowed {
+            self.sizes.push(sizes);
+        }
+        is_allowed
+    }
+
+    /// Counts the MACs of a run, if the budget allows it.
+    fn count(&mut self, macs: u64) -> bool {
+        let (done, budget) = self.work.unwrap_or((0, MIN_BUDGET.max(macs.saturating_mul(MIN_RUNS))));
+        let total = done.saturating_add(macs);
+        if total > budget {
+            self.is_exceeded = true;
+            return false;
+        }
+        self.work = Some((total, budget));
+        true
+    }
+
+    /// Describes the sizes at the end of a message.
+    pub(super) fn text(&self) -> String {
+        if self.sizes.is_empty() {
+            return String::new();
+        }
+        let shown = self.sizes.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; ");
+        let more = match self.sizes.len().saturating_sub(SHOWN) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let larger = if self.is_exceeded { "; larger ones would take too long" } else { "" };
+        format!(" (sizes tried: {shown}{more}{larger}; --inputs gives others)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onnx_conformance_reference::dtype::ElementType;
+    use onnx_conformance_reference::model::text::parse_model;
+
+    use super::*;
+
+    /// One multiplication of `[N, 1000]` by `[1000, 1000]`: a million MACs for each row.
+    const PRODUCT: &str = r#"<ir_version: 8, opset_import: ["" : 13]> g (float[N, 1000] x) => (float[N, 1000] y)
+        <float[1000, 1000] w = ["location": "w.bin"]> { y = MatMul (x, w) }"#;
+
+    fn rows(count: usize) -> Vec<Named> {
+        let tensor = Tensor::of_floats(ElementType::Float, &[count, 1000], &vec![0.0; count * 1000]);
+        vec![Named { name: "x".to_owned(), value: Value::Tensor(tensor.unwrap()) }]
+    }
+
+    #[test]
+    fn work_follows_from_the_sizes_of_inputs() {
+        let model = parse_model(PRODUCT).unwrap();
+        assert_eq!(macs_of_run(&model, &rows(7), &Limits::default()), 7_000_000);
+        assert_eq!(chosen_sizes(model.graph.as_ref().unwrap(), &rows(7)).as_deref(), Some("N=7"));
+    }
+
+    #[test]
+    fn large_inputs_exceed_the_budget_except_for_the_first_one() {
+        let model = parse_model(PRODUCT).unwrap();
+        let limits = Limits::default();
+        let mut tried = TriedSizes::default();
+        assert_eq!(
+            [2, 3000, 3000, 4].map(|count| tried.admit(&model, &rows(count), &limits)),
+            [true, true, false, true]
+        );
+        let text = " (sizes tried: N=2; N=3000; N=4; larger ones would take too long; --inputs gives others)";
+        assert_eq!(tried.text(), text);
+        let mut first = TriedSizes::default();
+        assert!((0..8).all(|_| first.count(MIN_BUDGET)) && !first.count(1));
+    }
+
+    #[test]
+    fn dimensions_without_a_name_are_described_by_their_axis() {
+        let text = r#"<ir_version: 8, opset_import: ["" : 13]> g (float[N, ?, 2, N] x) => (float[] y) { y = Neg (x) }"#;
+        let model = parse_model(text).unwrap();
+        let tensor = Tensor::of_floats(ElementType::Float, &[1, 5, 2, 1], &[0.0; 10]).unwrap();
+        let inputs = vec![Named { name: "x".to_owned(), value: Value::Tensor(tensor) }];
+        let sizes = chosen_sizes(model.graph.as_ref().unwrap(), &inputs);
+        assert_eq!(sizes.as_deref(), Some("N=1, axis 1 of 'x'=5"));
+    }
+}
