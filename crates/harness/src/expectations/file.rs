@@ -109,6 +109,16 @@ impl OperatorAnswers {
         }
     }
 
+    /// Adds the numbers of other answers.
+    pub(super) fn add(&mut self, other: &OperatorAnswers) {
+        for (question, counts) in &other.answers {
+            add_counts(self.answers.entry(question.clone()).or_default(), counts);
+        }
+        if let Some(complete) = &other.complete {
+            add_counts(self.complete.get_or_insert_default(), complete);
+        }
+    }
+
     /// Formats the answers as YAML: `{infer: {pass: 3}, complete: {shape: 3}}`.
     fn to_yaml(&self) -> String {
         let answers = self.answers.iter().map(|(question, counts)| format!("{question}: {}", counts_value(counts)));
@@ -290,6 +300,13 @@ impl Expectations {
             text.extend(["  - ", &entry.to_yaml(), "\n"]);
         }
         text
+    }
+}
+
+/// Adds numbers by name to others.
+fn add_counts<K: Clone + Ord>(sums: &mut BTreeMap<K, usize>, counts: &BTreeMap<K, usize>) {
+    for (name, count) in counts {
+        *sums.entry(name.clone()).or_default() += count;
     }
 }
 

@@ -6,6 +6,7 @@ use onnx_conformance_harness::findings::{FindingError, ToolFault, ToolFaults};
 use onnx_conformance_harness::measure::measured_tools;
 use serde::Serialize;
 
+use crate::tool_overview::{ToolOverview, ToolOverviewError, tool_overviews};
 use crate::tools::{AnsweredPart, Counts, PartAnswers, QuestionAnswers, all_sizes_known};
 
 /// Data of the page.
@@ -38,6 +39,9 @@ struct ToolData {
     shard: Option<String>,
     /// Numbers of answers by kind.
     counts: [usize; 5],
+    /// Number of parts of the suite in which a case is new or has changed since.
+    #[serde(skip_serializing_if = "is_zero")]
+    stale: usize,
     /// Number of models of which all sizes were inferred.
     #[serde(skip_serializing_if = "Option::is_none")]
     complete: Option<usize>,
@@ -46,6 +50,11 @@ struct ToolData {
     cpu: Option<u64>,
     /// True if it has a column in the rows.
     newest: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// A fault, with its tool and the question of its sample.
@@ -96,11 +105,15 @@ pub(crate) enum ToolsError {
     Expectations(#[from] ExpectationError),
     #[error(transparent)]
     Findings(#[from] FindingError),
+    #[error(transparent)]
+    Overview(#[from] ToolOverviewError),
 }
 
 /// Returns the data of the page.
 pub(crate) fn data() -> Result<ToolsData, ToolsError> {
     let measured = measured_tools()?;
+    let overviews = tool_overviews()?;
+    let measured = Measured { files: measured, overviews: &overviews };
     let questions = QUESTIONS.iter().map(|(name, title, right)| question(measured, name, title, right)).collect();
     let mut faults = Vec::new();
     for tool in ToolFaults::embedded()? {
@@ -109,13 +122,21 @@ pub(crate) fn data() -> Result<ToolsData, ToolsError> {
     Ok(ToolsData { questions, faults })
 }
 
-fn question(measured: &[Expectations], name: &'static str, title: &'static str, right: &'static str) -> QuestionData {
-    let answers = QuestionAnswers::new(measured, name);
-    let tool = |file: &Expectations| {
+/// The measurements of tools, and an overview of each.
+#[derive(Clone, Copy)]
+struct Measured<'a> {
+    files: &'a [Expectations],
+    overviews: &'a [ToolOverview],
+}
+
+fn question(measured: Measured<'_>, name: &'static str, title: &'static str, right: &'static str) -> QuestionData {
+    let answers = QuestionAnswers::new(measured.files, name);
+    let tool = |(file, overview): (&Expectations, &ToolOverview)| {
         Some(ToolData {
             name: file.runtime.clone(),
             version: file.version.clone().unwrap_or_default(),
             shard: file.shard.map(|shard| shard.to_string()),
+            stale: overview.stale.len(),
             counts: Counts::new(file.answers.as_ref()?.get(name)?).0,
             complete: all_sizes_known(file.complete.as_ref()).filter(|_| name == "infer"),
             cpu: file.cpu_seconds,
@@ -127,7 +148,8 @@ fn question(measured: &[Expectations], name: &'static str, title: &'static str, 
         (part.name.clone(), part.target, cells.collect())
     };
     let rows = answers.parts.iter().map(row).collect();
-    QuestionData { name, title, right, tools: measured.iter().filter_map(tool).collect(), rows }
+    let tools = measured.files.iter().zip(measured.overviews).filter_map(tool).collect();
+    QuestionData { name, title, right, tools, rows }
 }
 
 /// The text of a cell: the numbers by kind without zeros at the end, and for inference the models of which all sizes are known, as

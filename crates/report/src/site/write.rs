@@ -36,6 +36,7 @@ use crate::site::search::OperatorWords;
 use crate::site::severity::tables_script;
 use crate::site::table::VersionTable;
 use crate::site::tools::{self, ToolsError};
+use crate::tool_overview::ToolOverviewError;
 
 /// Files that do not depend on measurements.
 const ASSETS: &[(&str, &str)] = &[
@@ -121,6 +122,8 @@ impl From<ToolsError> for SiteError {
         match error {
             ToolsError::Expectations(error) => SiteError::Expectations(error),
             ToolsError::Findings(error) => SiteError::Findings(error),
+            ToolsError::Overview(ToolOverviewError::Expectations(error)) => SiteError::Expectations(error),
+            ToolsError::Overview(ToolOverviewError::Suite(error)) => SiteError::Suite(error),
         }
     }
 }
