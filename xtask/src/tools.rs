@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use onnx_conformance_harness::expectations::{Expectations, version_key};
 use onnx_conformance_harness::findings::{ToolFault, ToolFaults};
-use onnx_conformance_harness::questions::Completeness;
+use onnx_conformance_harness::questions::{Completeness, Metadata};
 use onnx_conformance_harness::run::Outcome;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion};
 use onnx_conformance_report::tools::{AnsweredPart, Counts, QuestionAnswers};
@@ -27,7 +27,10 @@ struct Table {
     cells: fn(&Answered<'_>) -> Option<Vec<usize>>,
 }
 
-const TABLES: [Table; 6] = [
+/// Heading of the processor time.
+const SECONDS: &str = "| CPU s |";
+
+const TABLES: [Table; 7] = [
     Table {
         head: "| checker | invalid: refused | accepted | valid: accepted | refused | no answer | CPU s |\n|---|--:|--:|--:|--:|--:|--:|\n",
         cells: |tool| {
@@ -64,6 +67,15 @@ const TABLES: [Table; 6] = [
     Table {
         head: "| conversion to half precision | models | right | declined | wrong values | invalid | other inputs or outputs | error | no answer | CPU s |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
         cells: |tool| Some(tool.to("float16")?.of_rewriter()),
+    },
+    Table {
+        head: "| tool | models with metadata | dropped of the model | of the graph | of inputs and outputs | of nodes |\n|---|--:|--:|--:|--:|--:|\n",
+        cells: |tool| {
+            let counts = tool.file.metadata.as_ref()?;
+            let parts = [Metadata::Model, Metadata::Graph, Metadata::Values, Metadata::Nodes];
+            let dropped = parts.map(|part| counts.dropped.get(&part).copied().unwrap_or_default());
+            Some(std::iter::once(counts.asked).chain(dropped).collect())
+        },
     },
 ];
 
@@ -133,7 +145,7 @@ pub(crate) fn page() -> Result<String> {
             let cells = (table.cells)(&Answered { file })?.into_iter().map(|count| count.to_string());
             let version = file.version.as_deref().unwrap_or_default();
             let seconds = file.cpu_seconds.map(|seconds| seconds.to_string()).unwrap_or_default();
-            let cells = cells.chain([seconds]).collect::<Vec<_>>().join(" | ");
+            let cells = cells.chain(table.head.contains(SECONDS).then_some(seconds)).collect::<Vec<_>>().join(" | ");
             Some(format!("| {} {version} | {cells} |\n", file.runtime))
         };
         let rows: String = files.iter().filter_map(row).collect();

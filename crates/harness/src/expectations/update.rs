@@ -95,6 +95,7 @@ pub fn tool_measurement(header: &Header, run: &WholeRun<'_>, kept: &BTreeMap<Str
     operators.values().for_each(|answers| total.add(answers));
     let mut measurement = first_measurement(header, true, run);
     (measurement.answers, measurement.complete) = (Some(total.answers), total.complete);
+    measurement.metadata = total.metadata;
     (measurement.operators, measurement.shard) =
         (Some(operators), header.selected.shard.filter(|shard| !shard.is_whole()));
     measurement

@@ -109,6 +109,7 @@ mod tests {
 
     use super::*;
     use crate::expectations::{WholeRun, tool_measurement};
+    use crate::questions::Metadata;
     use crate::run::test_results::result;
     use crate::run::{Header, Selected};
 
@@ -170,8 +171,11 @@ mod tests {
         let (kept, new) = (&IDS[..2], &IDS[2..4]);
         let outcomes = [Outcome::Pass, Outcome::Error, Outcome::InvalidModel, Outcome::Pass];
         let results = |ids: &[&str], outcomes: &[Outcome]| -> Vec<CaseResult> {
-            let pairs = ids.iter().zip(outcomes);
-            pairs.map(|(id, outcome)| result(&Variant::Optimize.id(id), *outcome)).collect()
+            let of_case = |(id, outcome): (&&str, &Outcome)| {
+                let dropped = (*outcome == Outcome::Pass).then(|| BTreeSet::from([Metadata::Model]));
+                CaseResult { dropped, ..result(&Variant::Optimize.id(id), *outcome) }
+            };
+            ids.iter().zip(outcomes).map(of_case).collect()
         };
         let run = |results| WholeRun::new(results, Variant::Runtime);
         let whole = tool_measurement(&header(), &run(results(&IDS, &outcomes)), &BTreeMap::new());
@@ -188,5 +192,6 @@ mod tests {
         let joined = tool_measurement(&header(), &run(all), &before.kept_answers(&divided));
         assert_eq!(joined.to_yaml(), whole.to_yaml());
         assert_eq!(joined.answers.unwrap()["optimize"][&Outcome::Pass], 2);
+        assert_eq!(joined.metadata.unwrap().to_string(), "{asked: 2, model: 2}");
     }
 }
