@@ -7,7 +7,7 @@ use onnx_conformance_harness::measure::measured_tools;
 use serde::Serialize;
 
 use crate::tool_overview::{ToolOverview, ToolOverviewError, tool_overviews};
-use crate::tools::{AnsweredPart, Counts, PartAnswers, QuestionAnswers, all_sizes_known};
+use crate::tools::{AnsweredPart, Counts, PartAnswers, QUESTIONS, QuestionAnswers, QuestionRow, all_sizes_known};
 
 /// Data of the page.
 #[derive(Debug, Serialize)]
@@ -75,29 +75,6 @@ struct FaultData {
     older: Option<bool>,
 }
 
-/// The questions in the order of the page: name in measurements, title, and the answer that is right.
-const QUESTIONS: [(&str, &str, &str); 7] = [
-    (
-        "optimize",
-        "Optimizers",
-        "The new model is valid, keeps its inputs and outputs, and has the outputs of the case.",
-    ),
-    (
-        "upgrade",
-        "Converters, up",
-        "The model at the opset of the next version of its operator has the outputs of the case.",
-    ),
-    (
-        "downgrade",
-        "Converters, down",
-        "The model at the last opset of the previous version has the outputs of the case.",
-    ),
-    ("infer", "Shape inference", "No inferred type, rank or size contradicts a run."),
-    ("check", "Checkers: valid models", "A valid model is accepted."),
-    ("check-refusals", "Checkers: invalid models", "A model that must be refused for what it contains is refused."),
-    ("float16", "Half precision", "The outputs differ by less than a twentieth of the largest element."),
-];
-
 /// Error while reading measurements or faults of tools.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ToolsError {
@@ -114,7 +91,7 @@ pub(crate) fn data() -> Result<ToolsData, ToolsError> {
     let measured = measured_tools()?;
     let overviews = tool_overviews()?;
     let measured = Measured { files: measured, overviews: &overviews };
-    let questions = QUESTIONS.iter().map(|(name, title, right)| question(measured, name, title, right)).collect();
+    let questions = QUESTIONS.iter().map(|row| question(measured, row)).collect();
     let mut faults = Vec::new();
     for tool in ToolFaults::embedded()? {
         faults.extend(tool.faults.iter().map(|fault| fault_data(&tool.tool, fault)));
@@ -129,7 +106,7 @@ struct Measured<'a> {
     overviews: &'a [ToolOverview],
 }
 
-fn question(measured: Measured<'_>, name: &'static str, title: &'static str, right: &'static str) -> QuestionData {
+fn question(measured: Measured<'_>, &QuestionRow { name, title, right, .. }: &QuestionRow) -> QuestionData {
     let answers = QuestionAnswers::new(measured.files, name);
     let tool = |(file, overview): (&Expectations, &ToolOverview)| {
         Some(ToolData {
@@ -195,7 +172,7 @@ mod tests {
         let data = data().unwrap();
         assert!(!data.faults.is_empty());
         for fault in &data.faults {
-            assert!(QUESTIONS.iter().any(|(name, ..)| *name == fault.question), "{}/{}", fault.tool, fault.id);
+            assert!(QUESTIONS.iter().any(|row| row.name == fault.question), "{}/{}", fault.tool, fault.id);
         }
     }
 }
