@@ -116,8 +116,8 @@ fn write_findings(root: &Path, table: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Embeds what the measurements of tools say before their entries, as one compressed text. Only a gate reads the entries, and it has
-/// the file.
+/// Embeds what the measurements of tools say before their entries, and their digests, as one compressed text. Only a gate reads the
+/// entries, and it has the file.
 fn write_tools(root: &Path) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", root.display());
     let mut files = Vec::new();
@@ -126,12 +126,17 @@ fn write_tools(root: &Path) -> Result<(), Box<dyn Error>> {
             files.push(file?.path());
         }
     }
+    files.retain(|path| path.extension().is_some_and(|end| end == "yaml"));
     files.sort();
     let mut text = String::new();
     for file in files {
-        let whole = fs::read_to_string(file)?;
+        let whole = fs::read_to_string(&file)?;
         let head = whole.split_once("\nexpect:").map_or(whole.as_str(), |(head, _)| head);
         text.extend(["---\n", head, "\n"]);
+        let digests = file.with_extension("digests");
+        if digests.exists() {
+            text.extend(["+++\n", &fs::read_to_string(digests)?]);
+        }
     }
     let mut encoder = LzmaWriter::new_use_header(Vec::new(), &LzmaOptions::with_preset(6), None)?;
     encoder.write_all(text.as_bytes())?;

@@ -1,10 +1,11 @@
-//! `list measured`: the measured versions of runtimes, and a summary of their results.
+//! `list measured`: the measured versions of runtimes, and a summary of their results; or those of tools.
 
 use clap::Args;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::measure::{Levels, Measurement, Measurements, Overview, cases_in_float};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs};
 use onnx_conformance_report::overview::table;
+use onnx_conformance_report::tool_overview::{tool_overviews, tool_table};
 use rayon::prelude::*;
 
 use crate::cli::options::Form;
@@ -22,6 +23,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 21)]
     opset: u32,
 
+    /// List the measured versions of tools, with the parts of the suite about which they have to be asked again
+    #[arg(long, conflicts_with_all = ["runtimes", "opset"])]
+    tools: bool,
+
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Form,
@@ -35,6 +40,9 @@ impl Arguments {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+    if arguments.tools {
+        return list_tools(arguments.format);
+    }
     let newest = Specs::embedded().newest_opset(DEFAULT_DOMAIN)?;
     if !(1..=newest).contains(&arguments.opset) {
         anyhow::bail!(Usage(format!("ai.onnx has no opset {}; its opsets are 1 to {newest}", arguments.opset)));
@@ -60,6 +68,15 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     }
     match arguments.format {
         Form::Text => print::styled(table(&overviews, arguments.opset).trim_end())?,
+        Form::Json => print::json(&overviews)?,
+    }
+    Ok(exit::SUCCESS)
+}
+
+fn list_tools(format: Form) -> anyhow::Result<u8> {
+    let overviews = tool_overviews()?;
+    match format {
+        Form::Text => print::styled(tool_table(&overviews).trim_end())?,
         Form::Json => print::json(&overviews)?,
     }
     Ok(exit::SUCCESS)

@@ -88,3 +88,21 @@ fn what_was_measured_is_listed_with_what_it_came_to() {
     call(&["list", "measured", "none"]).expect(64, "no version of none has been measured; measured runtimes: ");
     call(&["list", "measured", "--opset", "99"]).expect(64, "ai.onnx has no opset 99; its opsets are 1 to ");
 }
+
+#[test]
+fn the_measured_tools_are_listed_with_what_has_changed_since() {
+    let listed = call(&["list", "measured", "--tools"]).expect(0, "onnx-checker-full ");
+    assert!(
+        listed.out.lines().any(|line| line.starts_with("builtin ") && line.ends_with("infer, upgrade")),
+        "{}",
+        listed.out
+    );
+    let json = call(&["list", "measured", "--tools", "--format", "json"]).expect(0, "\"stale\"");
+    let rows: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    let is_whole = |row: &serde_json::Value| {
+        let stale = row["stale"].as_array().map_or(0, Vec::len);
+        row["parts"].as_u64().is_some_and(|parts| parts > 100 && stale as u64 <= parts)
+    };
+    assert!(rows.as_array().is_some_and(|rows| !rows.is_empty() && rows.iter().all(is_whole)), "{}", json.out);
+    call(&["list", "measured", "onnxruntime", "--tools"]).expect(64, "--tools");
+}

@@ -14,7 +14,8 @@ use onnx_conformance_harness::measure::Measurements;
 use onnx_conformance_harness::run::{ProcessorFeature, feature_list};
 use onnx_conformance_harness::runtimes::Runtimes;
 use onnx_conformance_reference::spec::Specs;
-use onnx_conformance_subject::CiCases;
+use onnx_conformance_report::tool_overview::tool_overviews;
+use onnx_conformance_subject::{CiCases, Variant};
 
 use crate::adapters::VersionsFile;
 use crate::{adapters, foreign, import_specs, wheel, workspace};
@@ -119,6 +120,7 @@ const STEPS: [Step; 17] = [
         lane: Lane::Users,
         run: |arguments| slow(arguments, || older_releases(arguments)),
     },
+    Step { name: "the tools on a few cases", lane: Lane::Users, run: |arguments| slow(arguments, tools) },
     Step { name: "the book", lane: Lane::Users, run: |arguments| some_commits(arguments, build_book) },
     Step { name: "cargo deny", lane: Lane::Users, run: |arguments| some_commits(arguments, deny) },
     Step { name: "the packages", lane: Lane::Users, run: |arguments| slow(arguments, packages) },
@@ -239,6 +241,7 @@ fn prepare() -> Result<()> {
     import_specs::environment()?;
     wheel::environment()?;
     whole()?.iter().try_for_each(|name| adapters::setup(name))?;
+    Runtimes::embedded()?.tools_in_ci().try_for_each(|(name, _)| adapters::setup(name))?;
     install_browser();
     Ok(())
 }
@@ -429,6 +432,35 @@ fn on_adapters(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// The parts of the suite about which tools are asked.
+const ASKED: [&str; 6] = [
+    "ai.onnx/Identity-14",
+    "ai.onnx/If-13",
+    "ai.onnx/Pad-18",
+    "ai.onnx/QuantizeLinear-19",
+    "ai.onnx/Reshape-14",
+    "ai.onnx/Squeeze-13",
+];
+
+/// Asks tools about a few parts of the suite, and compares the answers with their newest measurements. A part that has changed since
+/// is omitted.
+fn tools() -> Result<()> {
+    let measured = tool_overviews()?;
+    for (name, question) in Runtimes::embedded()?.tools_in_ci() {
+        let newest = measured.iter().rfind(|of| of.tool == name).context("the tool is not measured")?;
+        let (stale, asked): (Vec<&str>, Vec<&str>) =
+            ASKED.into_iter().partition(|part| newest.stale.iter().any(|stale| stale == part));
+        if !stale.is_empty() {
+            let stale = stale.join(", ");
+            anstream::println!("NOT RUN: {name} was measured before the cases of {stale} changed");
+        }
+        for variant in Variant::asking(question).filter(|_| !asked.is_empty()) {
+            run_cases(name, &[&["--variant", variant.name()], asked.as_slice()].concat())?;
+        }
+    }
+    Ok(())
+}
+
 /// Returns the adapters that are tested on every case.
 fn whole() -> Result<Vec<String>> {
     let runtimes = Runtimes::embedded()?;
@@ -578,6 +610,14 @@ mod tests {
         let report = "ok 1 - a\n  ---\n  duration_ms: 1\n  ...\nnot ok 2 - b - c\n  ---\n  duration_ms: 2\n  error: |-\n    2 of 3\n  code: 'ERR'\n  ...\n";
         assert_eq!(failed_tests(report), ["b - c: error: |- 2 of 3"]);
         assert!(failed_tests("ok 1 - a\n").is_empty());
+    }
+
+    #[test]
+    fn the_parts_about_which_tools_are_asked_have_cases() {
+        for part in ASKED {
+            let version = part.parse().unwrap();
+            assert!(!onnx_conformance_cases::suite::recorded_cases(&version).is_empty(), "{part}");
+        }
     }
 
     #[test]

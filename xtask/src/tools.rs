@@ -7,10 +7,10 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use onnx_conformance_harness::expectations::{Expectations, version_key};
 use onnx_conformance_harness::findings::{ToolFault, ToolFaults};
-use onnx_conformance_harness::questions::Completeness;
+use onnx_conformance_harness::questions::{Completeness, Metadata};
 use onnx_conformance_harness::run::Outcome;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion};
-use onnx_conformance_report::tools::{AnsweredPart, Counts, QuestionAnswers};
+use onnx_conformance_report::tools::{AnsweredPart, Counts, QUESTIONS, QuestionAnswers, TableForm};
 use walkdir::WalkDir;
 
 use crate::workspace;
@@ -21,51 +21,65 @@ pub(crate) const PAGE: &str = "docs/tools.md";
 /// Folder of the measurements of tools.
 const FOLDER: &str = "expectations/tools";
 
-/// A table: its head, and the cells of a row for a measurement; none if it does not answer the question.
-struct Table {
-    head: &'static str,
-    cells: fn(&Answered<'_>) -> Option<Vec<usize>>,
+/// Returns the first lines of the table of a question.
+fn head(form: TableForm, subject: &str) -> String {
+    let columns: &[&str] = match form {
+        TableForm::Checker => &["invalid: refused", "accepted", "valid: accepted", "refused", "no answer"],
+        TableForm::Inference => &[
+            "models",
+            "sound",
+            "wrong type",
+            "wrong shape",
+            "refused",
+            "no answer",
+            "all sizes",
+            "ranks",
+            "types",
+            "less",
+        ],
+        TableForm::Converter => {
+            &["models", "right", "declined", "wrong values", "invalid", "wrong opset", "error", "no answer"]
+        }
+        TableForm::Rewriter => {
+            &["models", "right", "declined", "wrong values", "invalid", "other inputs or outputs", "error", "no answer"]
+        }
+    };
+    format!("| {subject} | {} | CPU s |\n|---|--:|{}\n", columns.join(" | "), "--:|".repeat(columns.len()))
 }
 
-const TABLES: [Table; 6] = [
-    Table {
-        head: "| checker | invalid: refused | accepted | valid: accepted | refused | no answer | CPU s |\n|---|--:|--:|--:|--:|--:|--:|\n",
-        cells: |tool| {
-            let (valid, invalid) = (tool.to("check")?, tool.to("check-refusals")?);
-            let no_answer = valid.no_answer() + invalid.no_answer();
+/// Returns the cells of a measurement in the table of a question; `None` if it does not answer the question.
+fn cells(form: TableForm, question: &str, tool: &Answered<'_>) -> Option<Vec<usize>> {
+    let asked = tool.to(question)?;
+    match form {
+        TableForm::Checker => {
+            let invalid = tool.to(&format!("{question}-refusals"))?;
+            let no_answer = asked.no_answer() + invalid.no_answer();
             let accepted = invalid.count(&[Outcome::Accepted]);
-            Some(vec![invalid.right(), accepted, valid.right(), valid.count(&[Outcome::Error]), no_answer])
-        },
-    },
-    Table {
-        head: "| shape inference | models | sound | wrong type | wrong shape | refused | no answer | all sizes | ranks | types | less | CPU s |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
-        cells: |tool| {
-            let asked = tool.to("infer")?;
+            Some(vec![invalid.right(), accepted, asked.right(), asked.count(&[Outcome::Error]), no_answer])
+        }
+        TableForm::Inference => {
             let known = |what| tool.file.complete.as_ref().and_then(|all| all.get(&what)).copied().unwrap_or_default();
             let (types, shapes) = (asked.count(&[Outcome::WrongType]), asked.count(&[Outcome::WrongShape]));
             let mut cells = vec![asked.total(), asked.right(), types, shapes, asked.refused(), asked.no_answer()];
             let all = [Completeness::Shape, Completeness::Rank, Completeness::Type, Completeness::Nothing];
             cells.extend(all.map(known));
             Some(cells)
-        },
-    },
-    Table {
-        head: "| converter, to the next version | models | right | declined | wrong values | invalid | wrong opset | error | no answer | CPU s |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
-        cells: |tool| Some(tool.to("upgrade")?.of_converter()),
-    },
-    Table {
-        head: "| converter, to the previous version | models | right | declined | wrong values | invalid | wrong opset | error | no answer | CPU s |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
-        cells: |tool| Some(tool.to("downgrade")?.of_converter()),
-    },
-    Table {
-        head: "| optimizer | models | right | declined | wrong values | invalid | other inputs or outputs | error | no answer | CPU s |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
-        cells: |tool| Some(tool.to("optimize")?.of_rewriter()),
-    },
-    Table {
-        head: "| conversion to half precision | models | right | declined | wrong values | invalid | other inputs or outputs | error | no answer | CPU s |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
-        cells: |tool| Some(tool.to("float16")?.of_rewriter()),
-    },
-];
+        }
+        TableForm::Converter => Some(asked.of_converter()),
+        TableForm::Rewriter => Some(asked.of_rewriter()),
+    }
+}
+
+/// First lines of the table of metadata.
+const METADATA_HEAD: &str = "| tool | models with metadata | dropped of the model | of the graph | of inputs and outputs | of nodes |\n|---|--:|--:|--:|--:|--:|\n";
+
+/// Returns the cells of a measurement in the table of metadata.
+fn metadata_cells(file: &Expectations) -> Option<Vec<usize>> {
+    let counts = file.metadata.as_ref()?;
+    let parts = [Metadata::Model, Metadata::Graph, Metadata::Values, Metadata::Nodes];
+    let dropped = parts.map(|part| counts.dropped.get(&part).copied().unwrap_or_default());
+    Some(std::iter::once(counts.asked).chain(dropped).collect())
+}
 
 /// A measurement of a tool.
 struct Answered<'a> {
@@ -126,39 +140,37 @@ impl Answers<'_> {
 pub(crate) fn page() -> Result<String> {
     let mut page = fs::read_to_string(workspace::root().join(PAGE)).with_context(|| format!("cannot read {PAGE}"))?;
     let files = measurements(&workspace::root().join(FOLDER))?;
-    for table in TABLES {
-        let (before, rest) = page.split_once(table.head).with_context(|| format!("{PAGE}: no table {}", table.head))?;
-        let rest: String = rest.split_inclusive('\n').skip_while(|line| line.starts_with('|')).collect();
-        let row = |file: &Expectations| {
-            let cells = (table.cells)(&Answered { file })?.into_iter().map(|count| count.to_string());
-            let version = file.version.as_deref().unwrap_or_default();
-            let seconds = file.cpu_seconds.map(|seconds| seconds.to_string()).unwrap_or_default();
-            let cells = cells.chain([seconds]).collect::<Vec<_>>().join(" | ");
-            Some(format!("| {} {version} | {cells} |\n", file.runtime))
-        };
-        let rows: String = files.iter().filter_map(row).collect();
-        page = format!("{before}{}{rows}{rest}", table.head);
+    for question in QUESTIONS {
+        if let Some((form, subject)) = question.table {
+            let row = |file: &Expectations| {
+                let cells = cells(form, question.name, &Answered { file })?.into_iter().map(|count| count.to_string());
+                let seconds = file.cpu_seconds.map(|seconds| seconds.to_string()).unwrap_or_default();
+                Some(row_text(file, cells.chain([seconds])))
+            };
+            page = with_rows(&page, &head(form, subject), &files.iter().filter_map(row).collect::<String>())?;
+        }
+        if let Some(title) = question.by_operator {
+            page = with_rows(&page, &format!("#### {title}\n"), &by_operator(&files, question.name))?;
+        }
     }
-    for (question, title) in BY_OPERATOR {
-        let head = format!("#### {title}\n");
-        let (before, rest) = page.split_once(&head).with_context(|| format!("{PAGE}: no heading {head}"))?;
-        let rest: String = rest.split_inclusive('\n').skip_while(|line| line.starts_with('|')).collect();
-        page = format!("{before}{head}{}{rest}", by_operator(&files, question));
-    }
-    let (before, rest) = page.split_once(FAULTS_HEAD).with_context(|| format!("{PAGE}: no table of faults"))?;
-    let rest: String = rest.split_inclusive('\n').skip_while(|line| line.starts_with('|')).collect();
-    Ok(format!("{before}{FAULTS_HEAD}{}{rest}", fault_rows()?))
+    let row =
+        |file: &Expectations| Some(row_text(file, metadata_cells(file)?.into_iter().map(|count| count.to_string())));
+    page = with_rows(&page, METADATA_HEAD, &files.iter().filter_map(row).collect::<String>())?;
+    with_rows(&page, FAULTS_HEAD, &fault_rows()?)
 }
 
-/// Tables of operators: the question, and the heading of its table.
-const BY_OPERATOR: [(&str, &str); 6] = [
-    ("check-refusals", "Accepted although invalid"),
-    ("infer", "Inference"),
-    ("upgrade", "Conversion to the next version"),
-    ("downgrade", "Conversion to the previous version"),
-    ("optimize", "Optimization"),
-    ("float16", "Conversion to half precision"),
-];
+/// Returns a row of a table of measurements.
+fn row_text(file: &Expectations, cells: impl Iterator<Item = String>) -> String {
+    let version = file.version.as_deref().unwrap_or_default();
+    format!("| {} {version} | {} |\n", file.runtime, cells.collect::<Vec<_>>().join(" | "))
+}
+
+/// Replaces the rows after a head in the page.
+fn with_rows(page: &str, head: &str, rows: &str) -> Result<String> {
+    let (before, rest) = page.split_once(head).with_context(|| format!("{PAGE}: there is no {head}"))?;
+    let rest: String = rest.split_inclusive('\n').skip_while(|line| line.starts_with('|')).collect();
+    Ok(format!("{before}{head}{rows}{rest}"))
+}
 
 /// Maximum number of rows of a table of operators.
 const ROWS: usize = 12;

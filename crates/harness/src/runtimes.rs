@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use onnx_conformance_reference::spec::yaml::{self, YamlError};
-use onnx_conformance_subject::{AdapterFile, PythonCall, Question};
+use onnx_conformance_subject::{AdapterFile, CiCases, PythonCall, Question};
 use serde::Deserialize;
 
 /// The `adapter.yaml` and the `versions.yaml` of each runtime, embedded at build time.
@@ -36,6 +36,12 @@ impl Runtimes {
     /// Returns each tool with the question that it answers, sorted by name.
     pub fn tools(&self) -> impl Iterator<Item = (&str, Question)> {
         self.0.iter().filter_map(|(name, file)| Some((name.as_str(), file.asks?)))
+    }
+
+    /// Returns the tools that this project's CI asks, each with its question.
+    pub fn tools_in_ci(&self) -> impl Iterator<Item = (&str, Question)> {
+        let is_asked = |name: &str| self.0.get(name).is_some_and(|file| file.ci != CiCases::None);
+        self.tools().filter(move |(name, _)| is_asked(name))
     }
 
     /// Returns the Python code that asks a tool its question, if there is one.
@@ -109,7 +115,14 @@ mod tests {
     use crate::evidence::ConfirmingRuntimes;
     use crate::measure::{Measurement, Measurements};
     use onnx_conformance_cases::case::Evidence;
-    use onnx_conformance_subject::CiCases;
+
+    #[test]
+    fn ci_asks_a_checker_and_an_optimizer() {
+        let runtimes = Runtimes::embedded().unwrap();
+        let asked: Vec<Question> = runtimes.tools_in_ci().map(|(_, question)| question).collect();
+        assert!(asked.contains(&Question::Check) && asked.contains(&Question::Optimize), "{asked:?}");
+        assert!(asked.len() < runtimes.tools().count(), "{asked:?}");
+    }
 
     #[test]
     fn a_new_runtime_is_one_folder() {

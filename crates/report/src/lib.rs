@@ -27,6 +27,7 @@ pub mod site;
 pub mod specification;
 pub mod terminal;
 pub mod tool_fault;
+pub mod tool_overview;
 pub mod tools;
 pub mod traps;
 pub mod version_changes;

@@ -7,6 +7,87 @@ use onnx_conformance_harness::questions::Completeness;
 use onnx_conformance_harness::run::Outcome;
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 
+/// A question to tools, as pages show it.
+#[derive(Clone, Copy, Debug)]
+pub struct QuestionRow {
+    /// The name in measurements: that of the variant, or `check-refusals` for the models that a checker must refuse.
+    pub name: &'static str,
+    /// The title on the site.
+    pub title: &'static str,
+    /// The answer that is right, in one sentence.
+    pub right: &'static str,
+    /// The form of its table in docs/tools.md, and the name of the tools there; `None` if it has no table of its own.
+    pub table: Option<(TableForm, &'static str)>,
+    /// The heading of its table by operator in docs/tools.md; `None` if it has none.
+    pub by_operator: Option<&'static str>,
+}
+
+/// The columns of a table of tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableForm {
+    /// Valid and invalid models by their answer.
+    Checker,
+    /// Models by the soundness of the answer, and sound answers by what is known.
+    Inference,
+    /// Models by the outcome of the answer, with that of another opset.
+    Converter,
+    /// Models by the outcome of the answer, with that of other inputs or outputs.
+    Rewriter,
+}
+
+/// The questions in the order of the site. A new question is a row here and one in `Variant`.
+pub const QUESTIONS: [QuestionRow; 7] = [
+    QuestionRow {
+        name: "optimize",
+        title: "Optimizers",
+        right: "The new model is valid, keeps its inputs and outputs, and has the outputs of the case.",
+        table: Some((TableForm::Rewriter, "optimizer")),
+        by_operator: Some("Optimization"),
+    },
+    QuestionRow {
+        name: "upgrade",
+        title: "Converters, up",
+        right: "The model at the opset of the next version of its operator has the outputs of the case.",
+        table: Some((TableForm::Converter, "converter, to the next version")),
+        by_operator: Some("Conversion to the next version"),
+    },
+    QuestionRow {
+        name: "downgrade",
+        title: "Converters, down",
+        right: "The model at the last opset of the previous version has the outputs of the case.",
+        table: Some((TableForm::Converter, "converter, to the previous version")),
+        by_operator: Some("Conversion to the previous version"),
+    },
+    QuestionRow {
+        name: "infer",
+        title: "Shape inference",
+        right: "No inferred type, rank or size contradicts a run.",
+        table: Some((TableForm::Inference, "shape inference")),
+        by_operator: Some("Inference"),
+    },
+    QuestionRow {
+        name: "check",
+        title: "Checkers: valid models",
+        right: "A valid model is accepted.",
+        table: Some((TableForm::Checker, "checker")),
+        by_operator: None,
+    },
+    QuestionRow {
+        name: "check-refusals",
+        title: "Checkers: invalid models",
+        right: "A model that must be refused for what it contains is refused.",
+        table: None,
+        by_operator: Some("Accepted although invalid"),
+    },
+    QuestionRow {
+        name: "float16",
+        title: "Half precision",
+        right: "The outputs differ by less than a twentieth of the largest element.",
+        table: Some((TableForm::Rewriter, "conversion to half precision")),
+        by_operator: Some("Conversion to half precision"),
+    },
+];
+
 /// Numbers of answers by kind: right, declined, wrong, invalid, failed. An invalid answer is a model that is not valid, is at another
 /// opset, or has other inputs or outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,13 +209,14 @@ fn target(part: &str, question: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use onnx_conformance_harness::measure::measured_tools;
+    use onnx_conformance_subject::{Question, Variant};
 
     use super::*;
 
     #[test]
     fn the_parts_of_a_tool_add_up_to_its_answers() {
         let measured = measured_tools().unwrap();
-        for question in ["optimize", "upgrade", "downgrade", "infer", "check", "check-refusals", "float16"] {
+        for question in QUESTIONS.map(|question| question.name) {
             let all = QuestionAnswers::new(measured, question);
             assert!(!all.newest.is_empty(), "{question}");
             for (at, file) in all.newest.iter().enumerate() {
@@ -148,6 +230,14 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn every_question_is_on_the_page() {
+        let asked = Variant::ALL.into_iter().filter(|variant| variant.question() != Question::Run);
+        let names: BTreeSet<&str> = QUESTIONS.into_iter().map(|question| question.name).collect();
+        let missing: Vec<Variant> = asked.filter(|variant| !names.contains(variant.name())).collect();
+        assert!(missing.is_empty(), "{missing:?}");
     }
 
     #[test]

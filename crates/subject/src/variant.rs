@@ -71,39 +71,32 @@ impl Variant {
         }
     }
 
+    /// Returns the name, as ids and declarations spell it, and the question that is asked about the model.
+    const fn definition(self) -> (&'static str, Question) {
+        match self {
+            Variant::Runtime => ("runtime", Question::Run),
+            Variant::Constants => ("constants", Question::Run),
+            Variant::Initializers => ("initializers", Question::Run),
+            Variant::AllConstants => ("all-constants", Question::Run),
+            Variant::DynamicShapes => ("dynamic-shapes", Question::Run),
+            Variant::Wrapped => ("wrapped", Question::Run),
+            Variant::Optimize => ("optimize", Question::Optimize),
+            Variant::Infer => ("infer", Question::Infer),
+            Variant::Check => ("check", Question::Check),
+            Variant::Upgrade => ("upgrade", Question::Convert),
+            Variant::Downgrade => ("downgrade", Question::Convert),
+            Variant::Float16 => ("float16", Question::Float16),
+        }
+    }
+
     /// Returns the name, as ids and declarations spell it.
     pub const fn name(self) -> &'static str {
-        match self {
-            Variant::Runtime => "runtime",
-            Variant::Constants => "constants",
-            Variant::Initializers => "initializers",
-            Variant::AllConstants => "all-constants",
-            Variant::DynamicShapes => "dynamic-shapes",
-            Variant::Wrapped => "wrapped",
-            Variant::Optimize => "optimize",
-            Variant::Infer => "infer",
-            Variant::Check => "check",
-            Variant::Upgrade => "upgrade",
-            Variant::Downgrade => "downgrade",
-            Variant::Float16 => "float16",
-        }
+        self.definition().0
     }
 
     /// Returns the question that is asked about the model.
     pub const fn question(self) -> Question {
-        match self {
-            Variant::Runtime
-            | Variant::Constants
-            | Variant::Initializers
-            | Variant::AllConstants
-            | Variant::DynamicShapes
-            | Variant::Wrapped => Question::Run,
-            Variant::Optimize => Question::Optimize,
-            Variant::Infer => Question::Infer,
-            Variant::Check => Question::Check,
-            Variant::Upgrade | Variant::Downgrade => Question::Convert,
-            Variant::Float16 => Question::Float16,
-        }
+        self.definition().1
     }
 
     /// Returns the variants that ask a question.

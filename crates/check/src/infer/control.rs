@@ -12,6 +12,7 @@ use crate::infer::bodies::{BodyId, NodeId};
 use crate::infer::declared::{Contradiction, contradiction, declared};
 use crate::infer::walk::{Visit, Walk};
 use crate::rules::RuleId;
+use onnx_conformance_reference::infer::Attributes;
 use onnx_conformance_reference::infer::axis_of;
 use onnx_conformance_reference::infer::graphs_of;
 use onnx_conformance_reference::infer::rules;
@@ -152,7 +153,7 @@ impl<'m> Walk<'_, 'm> {
             self.check_condition(id, outputs.first());
         }
         let mut facts: Vec<ValueFact> = outputs.iter().skip(1).take(count).map(type_only).collect();
-        facts.extend(outputs.iter().skip(1 + count).map(|fact| stacked(fact, 0)));
+        facts.extend(outputs.iter().skip(1 + count).map(|fact| stacked(fact, Dim::Unknown, 0)));
         // With zero iterations, the initial values become the outputs.
         for (fact, carried) in facts.iter_mut().zip(&carried) {
             fact.value_type = fact.value_type.take().or_else(|| carried.value_type.clone());
@@ -230,24 +231,11 @@ impl<'m> Walk<'_, 'm> {
             self.check_carried(subgraph, inner.get(..states).unwrap_or_default(), &outputs);
             self.check_state_shapes(subgraph, inner.get(..states).unwrap_or_default(), &outputs);
         }
-        let mut results: Vec<ValueFact> = facts.iter().take(states).map(without_constant).collect();
-        for (result, output) in results.iter_mut().zip(&outputs) {
-            result.value_type = result.value_type.take().or_else(|| output.value_type.clone());
-        }
         if batch == 1 {
             self.check_batch(visit, facts.first());
             self.check_batches(visit, &facts, states);
-            let types = |fact: ValueFact| ValueFact { shape: None, ..fact };
-            results.extend(outputs.iter().skip(states).map(|fact| stacked(fact, batch)));
-            return results.into_iter().map(types).collect();
         }
-        let along_first = attributes.ints("scan_output_axes").is_none_or(|axes| axes.iter().all(|axis| *axis == 0));
-        results.extend(outputs.iter().skip(states).map(|fact| {
-            let stacked = stacked(fact, batch);
-            let rank = stacked.rank().and_then(rules::unknown);
-            if along_first { stacked } else { ValueFact { shape: rank, ..stacked } }
-        }));
-        results
+        Scanned { facts: &facts, states, has_batches: batch == 1 }.results(attributes, &outputs)
     }
 
     /// Checks that the number of sequence lengths equals the batch size.
@@ -420,15 +408,66 @@ fn without_constant(fact: &ValueFact) -> ValueFact {
     ValueFact { constant: None, ..fact.clone() }
 }
 
-/// The stack of a tensor over all iterations, with one more axis.
-fn stacked(fact: &ValueFact, batch: usize) -> ValueFact {
-    let shape = fact.shape.as_ref().map(|shape| {
-        // A scan has at most one batch axis.
-        let mut dims = vec![Dim::Unknown];
-        dims.extend((batch > 0).then_some(Dim::Unknown));
+/// Inputs of a Scan.
+struct Scanned<'a> {
+    /// The states, then the scanned tensors.
+    facts: &'a [ValueFact],
+    states: usize,
+    /// True in version 8, where every tensor has a batch axis before the sequence axis.
+    has_batches: bool,
+}
+
+impl Scanned<'_> {
+    /// Returns the facts about the outputs of the node, from those about the outputs of its body.
+    fn results(&self, attributes: Attributes<'_, '_>, outputs: &[ValueFact]) -> Vec<ValueFact> {
+        let input_axes = attributes.ints("scan_input_axes").unwrap_or_default();
+        let output_axes = attributes.ints("scan_output_axes").unwrap_or_default();
+        let is_open = attributes.is_open("scan_input_axes") || attributes.is_open("scan_output_axes");
+        let mut results: Vec<ValueFact> = self.facts.iter().take(self.states).map(without_constant).collect();
+        for (result, output) in results.iter_mut().zip(outputs) {
+            result.value_type = result.value_type.take().or_else(|| output.value_type.clone());
+        }
+        let length = self.length(input_axes);
+        let scans = outputs.iter().skip(self.states);
+        if self.has_batches {
+            // Without a batch the body does not run, and the outputs have the shapes that it declares.
+            let first = self.facts.first().and_then(|fact| fact.shape.as_ref()?.first());
+            let Some(batches) = first.filter(|batches| matches!(batches, Dim::Size(1..))) else {
+                return results.iter().chain(scans).map(type_only).collect();
+            };
+            results.extend(scans.map(|fact| stacked(&stacked(fact, length.clone(), 0), batches.clone(), 0)));
+            return results;
+        }
+        results.extend(scans.enumerate().map(|(at, fact)| {
+            let stacked = stacked(fact, length.clone(), output_axes.get(at).copied().unwrap_or(0));
+            let rank = stacked.rank().and_then(rules::unknown);
+            if is_open { ValueFact { shape: rank, ..stacked } } else { stacked }
+        }));
+        results
+    }
+
+    /// Returns the number of iterations: the size of a scanned tensor along its axis. All are the same.
+    fn length(&self, axes: &[i64]) -> Dim {
+        let along = |(at, fact): (usize, &ValueFact)| {
+            let axis = axis_of(axes.get(at).copied().unwrap_or(0), fact.rank());
+            let axis = if self.has_batches { Some(1) } else { axis };
+            fact.shape.as_ref()?.get(axis?).cloned()
+        };
+        let lengths: Vec<Dim> = self.facts.iter().skip(self.states).enumerate().filter_map(along).collect();
+        let size = lengths.iter().find(|length| matches!(length, Dim::Size(_)));
+        let known = || lengths.iter().find(|length| !matches!(length, Dim::Unknown));
+        size.or_else(known).cloned().unwrap_or(Dim::Unknown)
+    }
+}
+
+/// The stack of a tensor over all iterations, whose number is the size of the new axis.
+fn stacked(fact: &ValueFact, length: Dim, axis: i64) -> ValueFact {
+    let shape = fact.shape.as_ref().and_then(|shape| {
         // A known size is the same in every iteration; symbolic ones may differ.
-        dims.extend(shape.iter().map(|dim| if let Dim::Size(size) = dim { Dim::Size(*size) } else { Dim::Unknown }));
-        dims
+        let same = |dim: &Dim| if let Dim::Size(size) = dim { Dim::Size(*size) } else { Dim::Unknown };
+        let mut dims: Vec<Dim> = shape.iter().map(same).collect();
+        dims.insert(axis_of(axis, Some(dims.len() + 1))?, length);
+        Some(dims)
     });
     ValueFact { value_type: fact.value_type.clone(), shape, ..ValueFact::default() }
 }

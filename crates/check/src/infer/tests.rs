@@ -344,3 +344,31 @@ fn branches_return_one_shape_below_opset_11() {
         assert_eq!(messages, expected, "{opset} {other}");
     }
 }
+
+#[test]
+fn a_scan_stacks_as_many_slices_as_there_are() {
+    let scan = |opset: u32, attributes: &str, inputs: &str, values: &[(&str, &str)]| {
+        let names = if opset < 9 { "lengths, s, x" } else { "s, x" };
+        let text = format!(
+            "<ir_version: 8, opset_import: [\"\" : {opset}]>
+        g (int64[2] lengths, {inputs}) => (float[] last, float[] all) {{
+          last, all = Scan <
+            num_scan_inputs = 1 {attributes},
+            body = b (float[] before, float[] part) => (float[] after, float[] sum) {{
+              after = Add (before, part)
+              sum = Identity (after)
+            }}> ({names})
+        }}"
+        );
+        check(&text, values, &[]);
+    };
+    let (last, all) = (("last", "tensor(float)[3]"), "all");
+    scan(17, "", "float[3] s, float[4, 3] x", &[last, (all, "tensor(float)[4, 3]")]);
+    scan(17, "", "float[3] s, float[n, 3] x", &[last, (all, "tensor(float)[n, 3]")]);
+    scan(17, ", scan_output_axes = [-1]", "float[3] s, float[4, 3] x", &[last, (all, "tensor(float)[3, 4]")]);
+    scan(17, ", scan_input_axes = [1]", "float[3] s, float[3, 5] x", &[last, (all, "tensor(float)[5, 3]")]);
+    let batches = [("last", "tensor(float)[2, 3]"), (all, "tensor(float)[2, 4, 3]")];
+    scan(8, "", "float[2, 3] s, float[2, 4, 3] x", &batches);
+    // Without a batch the outputs have the shapes that the body declares.
+    scan(8, "", "float[m, 3] s, float[m, 4, 3] x", &[("last", "tensor(float)"), (all, "tensor(float)")]);
+}

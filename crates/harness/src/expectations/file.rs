@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::expectations::entry::{Entry, EntryFault, quoted};
 use crate::expectations::text::ExpectationText;
 use crate::promises::{Renames, suite_version};
-use crate::questions::Completeness;
+use crate::questions::{Completeness, MetadataCounts};
 use crate::run::{CaseResult, Header, Outcome, PatternNames, ProcessorFeatures, Shard, feature_list};
 
 /// `expectations/<runtime>.yaml`, or `expectations/<runtime>/<version>.yaml` for the measurement of one version.
@@ -67,6 +67,9 @@ pub struct Expectations {
     /// Number of models about whose outputs this much was inferred.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complete: Option<Complete>,
+    /// Metadata that a tool dropped from the models that it rewrote well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<MetadataCounts>,
     /// Processor time that the answers of a tool took, together with that of judging them, in seconds; `None` if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_seconds: Option<u64>,
@@ -93,6 +96,9 @@ pub struct OperatorAnswers {
     /// Knowledge of the outputs of its models, for a tool that infers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complete: Option<Complete>,
+    /// Metadata that the tool dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<MetadataCounts>,
     /// Answers to each question.
     #[serde(flatten)]
     pub answers: Answers,
@@ -107,13 +113,30 @@ impl OperatorAnswers {
         if let Some(completeness) = result.completeness {
             *self.complete.get_or_insert_default().entry(completeness).or_default() += 1;
         }
+        if let Some(dropped) = &result.dropped {
+            self.metadata.get_or_insert_default().count(dropped);
+        }
+    }
+
+    /// Adds the numbers of other answers.
+    pub(super) fn add(&mut self, other: &OperatorAnswers) {
+        for (question, counts) in &other.answers {
+            add_counts(self.answers.entry(question.clone()).or_default(), counts);
+        }
+        if let Some(complete) = &other.complete {
+            add_counts(self.complete.get_or_insert_default(), complete);
+        }
+        if let Some(metadata) = &other.metadata {
+            self.metadata.get_or_insert_default().add(metadata);
+        }
     }
 
     /// Formats the answers as YAML: `{infer: {pass: 3}, complete: {shape: 3}}`.
     fn to_yaml(&self) -> String {
         let answers = self.answers.iter().map(|(question, counts)| format!("{question}: {}", counts_value(counts)));
         let complete = self.complete.iter().map(|counts| format!("complete: {}", counts_value(counts)));
-        format!("{{{}}}", answers.chain(complete).collect::<Vec<_>>().join(", "))
+        let metadata = self.metadata.iter().map(|counts| format!("metadata: {counts}"));
+        format!("{{{}}}", answers.chain(complete).chain(metadata).collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -280,6 +303,7 @@ impl Expectations {
             text.extend(answers.iter().map(|(question, counts)| format!("  {question}: {}\n", counts_value(counts))));
         }
         text.extend(self.complete.iter().map(|counts| head_line("complete", &counts_value(counts))));
+        text.extend(self.metadata.iter().map(|counts| head_line("metadata", &counts.to_string())));
         text.extend(self.cpu_seconds.iter().map(|seconds| head_line("cpu_seconds", &seconds.to_string())));
         if let Some(operators) = &self.operators {
             text.push_str("operators:\n");
@@ -290,6 +314,13 @@ impl Expectations {
             text.extend(["  - ", &entry.to_yaml(), "\n"]);
         }
         text
+    }
+}
+
+/// Adds numbers by name to others.
+fn add_counts<K: Clone + Ord>(sums: &mut BTreeMap<K, usize>, counts: &BTreeMap<K, usize>) {
+    for (name, count) in counts {
+        *sums.entry(name.clone()).or_default() += count;
     }
 }
 

@@ -80,16 +80,22 @@ pub fn first_measurement(header: &Header, strict: bool, run: &WholeRun<'_>) -> E
     expectations
 }
 
-/// Returns the measurement of a tool: its answers to one or more questions about every case.
-pub fn tool_measurement(header: &Header, run: &WholeRun<'_>) -> Expectations {
-    let mut total = OperatorAnswers::default();
-    let mut operators: BTreeMap<String, OperatorAnswers> = BTreeMap::new();
+/// Returns the measurement of a tool: its answers to one or more questions about every case. `kept` has the answers about parts of
+/// the suite that were not asked again. A result says less than they do, and counts only for the entries.
+pub fn tool_measurement(header: &Header, run: &WholeRun<'_>, kept: &BTreeMap<String, OperatorAnswers>) -> Expectations {
+    let mut operators = kept.clone();
     for result in run.results.iter().filter(|result| result.counts_when_strict()) {
-        total.count(result);
-        operators.entry(answered_part(&result.id)).or_default().count(result);
+        let part = answered_part(&result.id);
+        if !kept.contains_key(&part) {
+            operators.entry(part).or_default().count(result);
+        }
     }
+    operators.retain(|_, answers| !answers.answers.is_empty());
+    let mut total = OperatorAnswers::default();
+    operators.values().for_each(|answers| total.add(answers));
     let mut measurement = first_measurement(header, true, run);
     (measurement.answers, measurement.complete) = (Some(total.answers), total.complete);
+    measurement.metadata = total.metadata;
     (measurement.operators, measurement.shard) =
         (Some(operators), header.selected.shard.filter(|shard| !shard.is_whole()));
     measurement
@@ -97,7 +103,7 @@ pub fn tool_measurement(header: &Header, run: &WholeRun<'_>) -> Expectations {
 
 /// Returns the part of the suite that a case belongs to: `ai.onnx/Add-13`, `graph/masks/where_chain`, `ir/external`, or the tests of
 /// a release.
-fn answered_part(id: &str) -> String {
+pub(crate) fn answered_part(id: &str) -> String {
     let (plain, _) = Variant::split_id(id);
     // A case between no-ops is counted for its operator version.
     let plain = WrappedCases::plain_id(plain).unwrap_or(plain);

@@ -10,12 +10,14 @@ use onnx_conformance_cases::suite::{Generated, Suite, WrappedCases, recorded_dig
 use onnx_conformance_reference::spec::{OperatorVersion, Releases, Specs};
 
 use crate::measure::unchanged::{ChangedCases, unchanged_since};
+use crate::run::id_digest;
 
 /// Digests of the measured cases, one per line: `ai.onnx/Abs-13 a4c9e265181e1c56`, or for cases of no operator
 /// `onnx-1.23.2 0ece0b9734595527` and, by topic, `graph/reshapes 4c2ee33e9ed6f0a5`. They are copied from `records/` and the suite
 /// at the time of the measurement, and show which cases have changed since then. When a new release takes over the results of
 /// the tests that it has in the same form, its line lists the others: `onnx-1.23.2 0ece0b9734595527 node/test_a node/test_b`. The
-/// line `opsets ai.onnx=28 ...` has the opsets that were the last ones when the cases `@opset=last` were measured.
+/// line `opsets ai.onnx=28 ...` has the opsets that were the last ones when the cases `@opset=last` were measured. If a tool was asked
+/// about a part of the suite, the line `part 2a04... 3fe1...` has the first and the last digest of the ids in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MeasuredDigests {
     versions: BTreeMap<OperatorVersion, String>,
@@ -46,6 +48,14 @@ impl UnchangedCases {
         let changed = self.versions.get(version);
         changed.is_some_and(|changed| changed.is_none_or(|changed| !changed.contain(id.path)))
     }
+
+    /// Returns true if the case was measured as it is now, and so was every other case of its operator version.
+    pub(super) fn contains_with_version(&self, id: CaseId<'_>) -> bool {
+        match id.version() {
+            Some(version) => matches!(self.versions.get(&version), Some(None)),
+            None => self.contains(id, None),
+        }
+    }
 }
 
 /// Returns the names that a digest of a case of no operator may have: its topic, such as `graph/reshapes`, or the first part
@@ -67,6 +77,9 @@ fn plain_version(id: CaseId<'_>) -> Option<OperatorVersion> {
 impl MeasuredDigests {
     /// Name of the line with the last opsets.
     const OPSETS: &str = "opsets";
+
+    /// Name of the line with the ends of a part of the suite.
+    const PART: &str = "part";
 
     /// File name extension.
     pub(crate) const EXTENSION: &str = "digests";
@@ -106,6 +119,28 @@ impl MeasuredDigests {
             versions: measured.map(|(version, digest)| (version, digest.to_owned())).collect(),
             others: others.chain([(Self::OPSETS.to_owned(), newest_opsets())]).collect(),
         }
+    }
+
+    /// Returns the current digests of the cases about which a tool was asked, by their ids without variant. If they are a part of the
+    /// suite, the digests say which: the ends of the part move when the suite has another number of cases.
+    pub fn for_tool(ids: &BTreeSet<&str>, is_part: bool) -> MeasuredDigests {
+        let mut digests = MeasuredDigests::for_cases(ids.iter().copied());
+        let sorted: BTreeSet<String> = ids.iter().map(|id| id_digest(id)).collect();
+        if let Some((first, last)) = sorted.first().zip(sorted.last()).filter(|_| is_part) {
+            digests.others.insert(Self::PART.to_owned(), format!("{first} {last}"));
+        }
+        digests
+    }
+
+    /// Returns true if a case that the suite had at the time of the measurement was in the measured part.
+    pub(super) fn part_contains(&self, id: &str) -> bool {
+        let ends = self.others.get(Self::PART).and_then(|ends| ends.split_once(' '));
+        ends.is_none_or(|(first, last)| (first..=last).contains(&id_digest(id).as_str()))
+    }
+
+    /// Returns true if the last opsets are those of the measurement. A converter converts to the newest opset.
+    pub(super) fn has_current_opsets(&self) -> bool {
+        self.others.get(Self::OPSETS).is_some_and(|opsets| *opsets == newest_opsets())
     }
 
     /// Returns the opset of a domain that was the last one at the time of the measurement, if the file has it.

@@ -18,7 +18,7 @@ pub struct BuiltinTools(pub Builtin);
 impl BuiltinTools {
     /// Returns true if this project answers a question.
     pub const fn answers(question: Question) -> bool {
-        !matches!(question, Question::Optimize)
+        matches!(question, Question::Run | Question::Infer | Question::Check | Question::Convert | Question::Float16)
     }
 }
 

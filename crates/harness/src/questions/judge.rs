@@ -3,7 +3,7 @@
 use onnx_conformance_cases::case::{Case, question_about};
 use onnx_conformance_subject::{Ask, Ended, Host, Question, Ran, Request, Response, has_external_data};
 
-use crate::questions::{check, infer, rewrite};
+use crate::questions::{check, infer, metadata, rewrite};
 use crate::run::{CaseResult, Outcome, failure};
 
 /// Asks a subject the question that the variant of a case stands for, and judges the answer.
@@ -22,6 +22,10 @@ pub(crate) fn judge(case: &Case, subject: &dyn Host) -> CaseResult {
         }
         other if ask.question == Question::Check => check::judge(case, other, subject, &mut result),
         other => (result.outcome, result.message) = without_model(other, ask, &mut result.missing),
+    }
+    let is_right = result.outcome == Outcome::Pass && ask.question.is_answered_by_a_model();
+    if is_right && metadata::is_asked(&case.id) {
+        result.dropped = metadata::dropped(case, folder, ask, subject);
     }
     result
 }

@@ -6,6 +6,7 @@ mod completeness;
 mod float16;
 mod infer;
 mod judge;
+mod metadata;
 mod rewrite;
 #[cfg(test)]
 mod tests;
@@ -13,3 +14,4 @@ mod tests;
 pub use builtin::BuiltinTools;
 pub use completeness::Completeness;
 pub(crate) use judge::judge;
+pub use metadata::{Metadata, MetadataCounts};

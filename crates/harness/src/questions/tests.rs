@@ -71,6 +71,22 @@ fn a_rewritten_only_at_run_time_and_computes_the_same() {
 }
 
 #[test]
+fn dropped_metadata_is_counted_and_decides_no_outcome() {
+    // The digests of the first id and not of the second end with 0.
+    let asked = |id: &str| Case { id: Variant::Optimize.id(id), ..case(Variant::Optimize) };
+    let (sampled, other) = (asked("ai.onnx/Sub-13/n2"), asked("ai.onnx/Sub-13/known_values/T=float"));
+    let strips = Tool(|_: &Request<'_>| Ended::Answered(Response::Model(model(13, SUB))));
+    let echo = Tool(|request: &Request<'_>| Ended::Answered(Response::Model(request.model.clone())));
+    let of = |case: &Case, tool: &dyn Host| {
+        let result = judge(case, tool);
+        assert_eq!(result.outcome, Outcome::Pass, "{}", result.message);
+        result.dropped.map(|parts| parts.into_iter().collect::<Vec<_>>())
+    };
+    let all = vec![Metadata::Model, Metadata::Graph, Metadata::Values, Metadata::Nodes];
+    assert_eq!((of(&sampled, &strips), of(&sampled, &echo), of(&other, &strips)), (Some(all), Some(vec![]), None));
+}
+
+#[test]
 fn a_function_that_is_lost_is_a_fault() {
     let text = r#"<ir_version: 8, opset_import: ["" : 13, "own" : 1]> g (float[2] a, float[2] b) => (float[2] y) { y = own.f (a, b) }
         <domain: "own", opset_import: ["" : 13]> f (v, w) => (z) { z = Sub (v, w) }"#;

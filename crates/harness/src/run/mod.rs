@@ -21,6 +21,7 @@ pub(crate) use judge::{failure, judge_outputs};
 pub use judge::{judge, judge_twice};
 pub use outcome::{CaseResult, Outcome};
 pub use parts::{MissingShards, Part, PartsError, check_parts};
+pub(crate) use plan::id_digest;
 pub use plan::{Confirm, Plan, Shard, ShardError, plan};
 pub use processor::{ProcessorFeature, ProcessorFeatures, UnknownFeature, feature_list};
 pub use results::{Header, Machine, Read, ResultsError, Selected, read_results, write_header, write_result};

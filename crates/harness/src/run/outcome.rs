@@ -13,7 +13,7 @@ use onnx_conformance_cases::case::{
 use onnx_conformance_cases::compare::Distance;
 
 use crate::escape;
-use crate::questions::Completeness;
+use crate::questions::{Completeness, Metadata};
 
 /// Outcome of a case on a runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -365,6 +365,9 @@ pub struct CaseResult {
     /// Knowledge of shape inference about every output, if it was asked and contradicts nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completeness: Option<Completeness>,
+    /// Parts of the model whose metadata a tool drops; `None` if it was not asked with metadata.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<BTreeSet<Metadata>>,
     /// Duration in milliseconds.
     pub ms: f64,
 }
@@ -413,6 +416,7 @@ impl CaseResult {
             rewritten: None,
             optimized: None,
             completeness: None,
+            dropped: None,
             ms: 0.0,
         }
     }

@@ -80,12 +80,7 @@ impl<'a> Plan<'a> {
     /// Keeps one of several parts. The parts are disjoint, of similar size, and complete: the ids are sorted by their
     /// digests, and the list is cut.
     pub fn retain_shard(&mut self, shard: Shard) {
-        let mut ids: Vec<([u8; 32], String)> =
-            self.ids().map(|id| (Hash::hash(id.as_bytes()), id.to_owned())).collect();
-        ids.sort_unstable();
-        let cut = |part: usize| ids.len() * part / shard.of;
-        let part = ids.get(cut(shard.number - 1)..cut(shard.number)).unwrap_or_default();
-        let wanted: BTreeSet<String> = part.iter().map(|(_, id)| id.clone()).collect();
+        let wanted: BTreeSet<String> = shard.part_of(self.ids()).into_iter().map(str::to_owned).collect();
         self.retain(|id| wanted.contains(id));
     }
 
@@ -104,6 +99,12 @@ impl<'a> Plan<'a> {
     fn count(&mut self) {
         self.selected = self.groups.iter().map(|(_, _, ids)| ids.len()).sum();
     }
+}
+
+/// Returns the first 16 hexadecimal digits of the digest by which an id is sorted into a part.
+pub(crate) fn id_digest(id: &str) -> String {
+    let [a, b, c, d, e, f, g, h, ..] = Hash::hash(id.as_bytes());
+    format!("{:016x}", u64::from_be_bytes([a, b, c, d, e, f, g, h]))
 }
 
 /// One of several parts of a run: `2/8`.
@@ -132,6 +133,15 @@ impl Shard {
     /// Returns part `number` of `of`, unless it is not one of 1 to `of`.
     pub fn new(number: usize, of: usize) -> Option<Shard> {
         (1..=of).contains(&number).then_some(Shard { number, of })
+    }
+
+    /// Returns the ids in this part of all ids, sorted by their digests.
+    pub fn part_of<'a>(self, ids: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+        let mut ids: Vec<([u8; 32], &str)> = ids.map(|id| (Hash::hash(id.as_bytes()), id)).collect();
+        ids.sort_unstable();
+        let cut = |part: usize| ids.len() * part / self.of;
+        let part = ids.get(cut(self.number - 1)..cut(self.number)).unwrap_or_default();
+        part.iter().map(|(_, id)| *id).collect()
     }
 
     /// Returns the number of the part, from 1.

@@ -6,7 +6,8 @@ use onnx_conformance_harness::findings::{FindingError, ToolFault, ToolFaults};
 use onnx_conformance_harness::measure::measured_tools;
 use serde::Serialize;
 
-use crate::tools::{AnsweredPart, Counts, PartAnswers, QuestionAnswers, all_sizes_known};
+use crate::tool_overview::{ToolOverview, ToolOverviewError, tool_overviews};
+use crate::tools::{AnsweredPart, Counts, PartAnswers, QUESTIONS, QuestionAnswers, QuestionRow, all_sizes_known};
 
 /// Data of the page.
 #[derive(Debug, Serialize)]
@@ -38,6 +39,9 @@ struct ToolData {
     shard: Option<String>,
     /// Numbers of answers by kind.
     counts: [usize; 5],
+    /// Number of parts of the suite in which a case is new or has changed since.
+    #[serde(skip_serializing_if = "is_zero")]
+    stale: usize,
     /// Number of models of which all sizes were inferred.
     #[serde(skip_serializing_if = "Option::is_none")]
     complete: Option<usize>,
@@ -46,6 +50,11 @@ struct ToolData {
     cpu: Option<u64>,
     /// True if it has a column in the rows.
     newest: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// A fault, with its tool and the question of its sample.
@@ -66,29 +75,6 @@ struct FaultData {
     older: Option<bool>,
 }
 
-/// The questions in the order of the page: name in measurements, title, and the answer that is right.
-const QUESTIONS: [(&str, &str, &str); 7] = [
-    (
-        "optimize",
-        "Optimizers",
-        "The new model is valid, keeps its inputs and outputs, and has the outputs of the case.",
-    ),
-    (
-        "upgrade",
-        "Converters, up",
-        "The model at the opset of the next version of its operator has the outputs of the case.",
-    ),
-    (
-        "downgrade",
-        "Converters, down",
-        "The model at the last opset of the previous version has the outputs of the case.",
-    ),
-    ("infer", "Shape inference", "No inferred type, rank or size contradicts a run."),
-    ("check", "Checkers: valid models", "A valid model is accepted."),
-    ("check-refusals", "Checkers: invalid models", "A model that must be refused for what it contains is refused."),
-    ("float16", "Half precision", "The outputs differ by less than a twentieth of the largest element."),
-];
-
 /// Error while reading measurements or faults of tools.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ToolsError {
@@ -96,12 +82,16 @@ pub(crate) enum ToolsError {
     Expectations(#[from] ExpectationError),
     #[error(transparent)]
     Findings(#[from] FindingError),
+    #[error(transparent)]
+    Overview(#[from] ToolOverviewError),
 }
 
 /// Returns the data of the page.
 pub(crate) fn data() -> Result<ToolsData, ToolsError> {
     let measured = measured_tools()?;
-    let questions = QUESTIONS.iter().map(|(name, title, right)| question(measured, name, title, right)).collect();
+    let overviews = tool_overviews()?;
+    let measured = Measured { files: measured, overviews: &overviews };
+    let questions = QUESTIONS.iter().map(|row| question(measured, row)).collect();
     let mut faults = Vec::new();
     for tool in ToolFaults::embedded()? {
         faults.extend(tool.faults.iter().map(|fault| fault_data(&tool.tool, fault)));
@@ -109,13 +99,21 @@ pub(crate) fn data() -> Result<ToolsData, ToolsError> {
     Ok(ToolsData { questions, faults })
 }
 
-fn question(measured: &[Expectations], name: &'static str, title: &'static str, right: &'static str) -> QuestionData {
-    let answers = QuestionAnswers::new(measured, name);
-    let tool = |file: &Expectations| {
+/// The measurements of tools, and an overview of each.
+#[derive(Clone, Copy)]
+struct Measured<'a> {
+    files: &'a [Expectations],
+    overviews: &'a [ToolOverview],
+}
+
+fn question(measured: Measured<'_>, &QuestionRow { name, title, right, .. }: &QuestionRow) -> QuestionData {
+    let answers = QuestionAnswers::new(measured.files, name);
+    let tool = |(file, overview): (&Expectations, &ToolOverview)| {
         Some(ToolData {
             name: file.runtime.clone(),
             version: file.version.clone().unwrap_or_default(),
             shard: file.shard.map(|shard| shard.to_string()),
+            stale: overview.stale.len(),
             counts: Counts::new(file.answers.as_ref()?.get(name)?).0,
             complete: all_sizes_known(file.complete.as_ref()).filter(|_| name == "infer"),
             cpu: file.cpu_seconds,
@@ -127,7 +125,8 @@ fn question(measured: &[Expectations], name: &'static str, title: &'static str, 
         (part.name.clone(), part.target, cells.collect())
     };
     let rows = answers.parts.iter().map(row).collect();
-    QuestionData { name, title, right, tools: measured.iter().filter_map(tool).collect(), rows }
+    let tools = measured.files.iter().zip(measured.overviews).filter_map(tool).collect();
+    QuestionData { name, title, right, tools, rows }
 }
 
 /// The text of a cell: the numbers by kind without zeros at the end, and for inference the models of which all sizes are known, as
@@ -173,7 +172,7 @@ mod tests {
         let data = data().unwrap();
         assert!(!data.faults.is_empty());
         for fault in &data.faults {
-            assert!(QUESTIONS.iter().any(|(name, ..)| *name == fault.question), "{}/{}", fault.tool, fault.id);
+            assert!(QUESTIONS.iter().any(|row| row.name == fault.question), "{}/{}", fault.tool, fault.id);
         }
     }
 }

@@ -40,6 +40,7 @@ use crate::site::static_pages::{
 };
 use crate::site::table::VersionTable;
 use crate::site::tools::{self, ToolsError};
+use crate::tool_overview::ToolOverviewError;
 
 /// Front page, with a line for the tags that describe it.
 const FRONT: &str = include_str!("assets/index.html");
@@ -137,6 +138,8 @@ impl From<ToolsError> for SiteError {
         match error {
             ToolsError::Expectations(error) => SiteError::Expectations(error),
             ToolsError::Findings(error) => SiteError::Findings(error),
+            ToolsError::Overview(ToolOverviewError::Expectations(error)) => SiteError::Expectations(error),
+            ToolsError::Overview(ToolOverviewError::Suite(error)) => SiteError::Suite(error),
         }
     }
 }

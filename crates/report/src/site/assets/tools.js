@@ -31,7 +31,8 @@
     const rows = question.tools.map((tool) => [`${tool.name} ${tool.version}`, el("td", { class: "number" }, count(totalOf(tool.counts))),
       ...shown.map((at) => el("td", { class: `number ${tool.counts[at] > 0 && at > 1 ? `s-${KINDS[at][1]}` : ""}`, title: KINDS[at][2] }, count(tool.counts[at]))),
       isInference ? el("td", { class: "number" }, tool.complete === undefined ? "" : count(tool.complete)) : null,
-      el("td", { class: "number" }, tool.cpu === undefined ? "" : `${count(tool.cpu)} s`), tool.shard || "all"].filter((cell) => cell !== null));
+      el("td", { class: "number" }, tool.cpu === undefined ? "" : `${count(tool.cpu)} s`),
+      `${tool.shard || "all"}${tool.stale ? `, ${plural(tool.stale, "part")} changed since` : ""}`].filter((cell) => cell !== null));
     return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": question.title }, site.table({ class: "wide" }, head, rows));
   }
 

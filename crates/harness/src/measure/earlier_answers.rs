@@ -1,0 +1,197 @@
+//! The answers of a tool that are kept when it is asked only about what is new or has changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use onnx_conformance_cases::case::{CaseId, Level, Variant};
+use onnx_conformance_cases::suite::HostileCases;
+
+use crate::expectations::{Entry, ExpectationError, Expectations, HeaderFault, OperatorAnswers, answered_part};
+use crate::measure::digests::MeasuredDigests;
+use crate::measure::entries::MeasuredEntries;
+use crate::run::{CaseResult, Outcome, Shard};
+
+/// The parts of the suite about which a tool is asked: operator versions, patterns of graphs, and topics of the format. A part is
+/// stale as a whole: a measurement has the numbers of its answers, and not the answer about each case.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AskedParts {
+    /// Parts whose cases are those of the measurement.
+    pub unchanged: BTreeSet<String>,
+    /// Parts that are new, or in which a case is new, has changed, or is no longer in the measured part of the suite.
+    pub stale: BTreeSet<String>,
+}
+
+impl AskedParts {
+    /// Divides the parts of these cases, all of today's without variant. `shard` is the part of the suite that was measured. Without
+    /// digests every part is stale.
+    pub fn new(digests: Option<&MeasuredDigests>, shard: Option<Shard>, ids: &[&str]) -> AskedParts {
+        let asked: Option<BTreeSet<&str>> = shard.map(|shard| shard.part_of(ids.iter().copied()).into_iter().collect());
+        let digests = digests.filter(|digests| digests.has_current_opsets());
+        let unchanged = digests.map(MeasuredDigests::unchanged).unwrap_or_default();
+        let mut parts = AskedParts::default();
+        for id in ids.iter().copied().filter(|id| id.split('/').next() != Some(HostileCases::GROUP)) {
+            let is_asked = asked.as_ref().is_none_or(|asked| asked.contains(id));
+            let was_asked = digests.is_some_and(|digests| digests.part_contains(id));
+            if is_asked || was_asked {
+                let is_same = is_asked == was_asked && unchanged.contains_with_version(CaseId::parse(id));
+                let set = if is_same { &mut parts.unchanged } else { &mut parts.stale };
+                set.insert(answered_part(id));
+            }
+        }
+        parts.unchanged.retain(|part| !parts.stale.contains(part));
+        parts
+    }
+
+    /// Returns true if the tool has to be asked again about the part of a case, by its id without variant.
+    pub fn is_stale(&self, id: &str) -> bool {
+        self.stale.contains(&answered_part(id))
+    }
+
+    /// Returns true if the answers about the part of a case, by its id without variant, are kept.
+    pub fn is_unchanged(&self, id: &str) -> bool {
+        self.unchanged.contains(&answered_part(id))
+    }
+}
+
+/// The earlier measurement of a version of a tool.
+#[derive(Debug)]
+pub struct EarlierAnswers {
+    entries: MeasuredEntries,
+    digests: Option<MeasuredDigests>,
+}
+
+impl EarlierAnswers {
+    /// Reads the measurement, with the digests beside it.
+    pub fn read(path: &str, text: &str, digests: Option<&str>) -> Result<EarlierAnswers, ExpectationError> {
+        let entries = MeasuredEntries::read(path, text)?;
+        Ok(EarlierAnswers { entries, digests: digests.map(MeasuredDigests::parse) })
+    }
+
+    /// Returns the content of the file other than most entries.
+    pub fn file(&self) -> &Expectations {
+        self.entries.rest().expectations()
+    }
+
+    /// Returns the parts of today's suite, by the ids of all its cases.
+    pub fn parts(&self, ids: &[&str]) -> AskedParts {
+        AskedParts::new(self.digests.as_ref(), self.file().shard, ids)
+    }
+
+    /// Returns the numbers of answers about unchanged parts. Parts without a judged answer are empty.
+    pub fn kept_answers(&self, parts: &AskedParts) -> BTreeMap<String, OperatorAnswers> {
+        let answers = |part: &String| self.file().operators.as_ref()?.get(part).cloned();
+        parts.unchanged.iter().map(|part| (part.clone(), answers(part).unwrap_or_default())).collect()
+    }
+
+    /// Returns a result for each of these cases, by the entries: a case without an entry passes. That holds for the entries only,
+    /// since the tool was not asked about every case.
+    pub fn kept_results<'a>(
+        &self,
+        ids: impl IntoIterator<Item = &'a str>,
+        variant: Variant,
+    ) -> Result<Vec<CaseResult>, ExpectationError> {
+        let result = |id: &str| -> Result<CaseResult, ExpectationError> {
+            let id = variant.id(id);
+            let entry = self.entries.about(&id).map_err(|_| ExpectationError::Header {
+                path: self.file().path().to_owned(),
+                fault: HeaderFault::Measurement("has entries that cannot be read"),
+            })?;
+            let outcome = entry.map_or(Outcome::Pass, Entry::outcome);
+            let ulps = entry.and_then(|entry| entry.ulp);
+            Ok(CaseResult { ulps, ..CaseResult::without_details(&id, outcome, Level::Required, None) })
+        };
+        ids.into_iter().map(result).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onnx_conformance_subject::Declaration;
+
+    use super::*;
+    use crate::expectations::{WholeRun, tool_measurement};
+    use crate::questions::Metadata;
+    use crate::run::test_results::result;
+    use crate::run::{Header, Selected};
+
+    const IDS: [&str; 5] = [
+        "ai.onnx/Abs-13/ranks/X=2x3x4/T=int8",
+        "ai.onnx/Abs-13/ranks/X=2x3x4/T=float",
+        "ai.onnx/Neg-13/ranks/X=2x3x4/T=float",
+        "graph/slices/x/good",
+        "hostile/sizes/x",
+    ];
+
+    fn parts(of: &AskedParts) -> [Vec<&str>; 2] {
+        [&of.unchanged, &of.stale].map(|parts| parts.iter().map(String::as_str).collect())
+    }
+
+    fn ids() -> BTreeSet<&'static str> {
+        IDS.into_iter().collect()
+    }
+
+    #[test]
+    fn a_part_is_stale_if_a_case_of_it_has_changed() {
+        let digests = MeasuredDigests::for_tool(&ids(), false);
+        let divided = |digests: &MeasuredDigests| AskedParts::new(Some(digests), None, &IDS);
+        let all = vec!["ai.onnx/Abs-13", "ai.onnx/Neg-13", "graph/slices/x"];
+        assert_eq!(parts(&divided(&digests)), [all.clone(), vec![]]);
+        assert_eq!(parts(&AskedParts::new(None, None, &IDS)), [vec![], all.clone()]);
+        let text = digests.to_text();
+        let changed = |start: &str| {
+            let line = text.lines().find(|line| line.starts_with(start)).unwrap();
+            MeasuredDigests::parse(&text.replace(line, &format!("{start}0123456789abcdef")))
+        };
+        let neg = divided(&changed("ai.onnx/Neg-13 "));
+        assert_eq!(parts(&neg), [vec!["ai.onnx/Abs-13", "graph/slices/x"], vec!["ai.onnx/Neg-13"]]);
+        let slices = divided(&changed("graph/slices "));
+        assert_eq!(parts(&slices), [vec!["ai.onnx/Abs-13", "ai.onnx/Neg-13"], vec!["graph/slices/x"]]);
+        assert_eq!(parts(&divided(&changed("opsets "))), [vec![], all], "a converter has another target");
+    }
+
+    #[test]
+    fn a_part_is_stale_if_a_case_of_it_has_come_into_the_measured_share() {
+        let (half, ids): (Shard, _) = ("1/2".parse().unwrap(), &IDS[..4]);
+        let asked = half.part_of(ids.iter().copied());
+        let digests = MeasuredDigests::for_tool(&asked.iter().copied().collect(), true);
+        let digests = MeasuredDigests::parse(&digests.to_text());
+        let before = AskedParts::new(Some(&digests), Some(half), ids);
+        assert!(before.stale.is_empty() && !before.unchanged.is_empty(), "{before:?}");
+        // Half of fewer cases ends earlier, and no longer has the last case.
+        let last = *asked.last().unwrap();
+        let after = AskedParts::new(Some(&digests), Some(half), &asked);
+        assert!(after.stale.contains(&answered_part(last)), "{last}: {after:?}");
+    }
+
+    fn header() -> Header {
+        Header::new(Declaration::named("a", "1"), "0123456789abcdef".to_owned(), Selected::default())
+    }
+
+    #[test]
+    fn kept_answers_and_new_ones_are_those_of_a_whole_measurement() {
+        let (kept, new) = (&IDS[..2], &IDS[2..4]);
+        let outcomes = [Outcome::Pass, Outcome::Error, Outcome::InvalidModel, Outcome::Pass];
+        let results = |ids: &[&str], outcomes: &[Outcome]| -> Vec<CaseResult> {
+            let of_case = |(id, outcome): (&&str, &Outcome)| {
+                let dropped = (*outcome == Outcome::Pass).then(|| BTreeSet::from([Metadata::Model]));
+                CaseResult { dropped, ..result(&Variant::Optimize.id(id), *outcome) }
+            };
+            ids.iter().zip(outcomes).map(of_case).collect()
+        };
+        let run = |results| WholeRun::new(results, Variant::Runtime);
+        let whole = tool_measurement(&header(), &run(results(&IDS, &outcomes)), &BTreeMap::new());
+        // The earlier measurement has another answer about what has changed.
+        let old = [Outcome::Pass, Outcome::Error, Outcome::Pass, Outcome::Crash];
+        let before = tool_measurement(&header(), &run(results(&IDS, &old)), &BTreeMap::new());
+        let text = MeasuredDigests::for_tool(&ids(), false).to_text();
+        let text = text.replace("ai.onnx/Neg-13 ", "ai.onnx/Neg-13 0").replace("graph/slices ", "graph/slices 0");
+        let before = EarlierAnswers::read("a.yaml", &before.to_yaml(), Some(&text)).unwrap();
+        let divided = before.parts(&IDS);
+        assert_eq!(parts(&divided), [vec!["ai.onnx/Abs-13"], vec!["ai.onnx/Neg-13", "graph/slices/x"]]);
+        let mut all = before.kept_results(kept.iter().copied(), Variant::Optimize).unwrap();
+        all.extend(results(new, &outcomes[2..]));
+        let joined = tool_measurement(&header(), &run(all), &before.kept_answers(&divided));
+        assert_eq!(joined.to_yaml(), whole.to_yaml());
+        assert_eq!(joined.answers.unwrap()["optimize"][&Outcome::Pass], 2);
+        assert_eq!(joined.metadata.unwrap().to_string(), "{asked: 2, model: 2}");
+    }
+}
