@@ -93,7 +93,7 @@ enum Lane {
 /// Time of each step of a lane.
 type Times = Vec<(&'static str, Duration)>;
 
-const STEPS: [Step; 17] = [
+const STEPS: [Step; 18] = [
     Step { name: "cargo fmt", lane: Lane::Workspace, run: |_| cargo(&["fmt", "--all", "--check"]) },
     Step { name: "cargo clippy", lane: Lane::Workspace, run: |_| clippy() },
     Step { name: "cargo test", lane: Lane::Workspace, run: |_| cargo(&["test"]) },

@@ -9,7 +9,7 @@ use super::rule::{Rule, unchanged};
 use crate::bounded;
 use crate::convert::answer::{Step, impossible, unknown};
 use crate::convert::attributes::{self, get_float, get_int, get_string};
-use crate::convert::draft::Draft;
+use crate::convert::draft::{Draft, NewRank};
 
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Cast"], versions: (1, 6), up: to_number, down: to_name },
