@@ -268,7 +268,8 @@ fn joined_features_have_a_size_for_each_input() {
             "<ir_version: 8, opset_import: [\"ai.onnx.ml\": 3]> g (float[N, C] x, float[M, D] z) => (float[] y) \
              {{ y = ai.onnx.ml.FeatureVectorizer <inputdimensions = [{sizes}]> (x, z) }}"
         );
-        let inferred = infer(&parse_model(&text).unwrap(), &Limits::default());
+        let model = parse_model(&text).unwrap();
+        let inferred = infer(&model, &Limits::default());
         inferred.findings.kept().iter().map(|finding| finding.message.clone()).collect::<Vec<_>>()
     };
     let found = messages("2");
