@@ -143,7 +143,7 @@ fn convert(arguments: &Arguments, report: &mut ConversionReport) -> anyhow::Resu
     let outcome = Outcome {
         failure: failure(is_broken.as_ref(), &proofs, arguments.require_proof),
         has_edits: !is_half_alone,
-        edits: edited.as_ref().map_or(&[], |edited| &edited.edits),
+        edits: edited.iter().flat_map(|edited| edited.edits.clone()).chain(data.edit()).collect(),
         conversion: &conversion,
         remarks: reason.into_iter().chain(inlined).collect(),
         proofs: if is_broken.is_none() { proofs } else { Vec::new() },
@@ -162,8 +162,8 @@ struct Outcome<'a> {
     failure: Option<(Ended, String)>,
     /// True if versions or parts of the model change, besides a conversion to half precision.
     has_edits: bool,
-    /// Edits of the file before the conversion.
-    edits: &'a [PlacedEdit],
+    /// Edits of the file before the conversion, and of its data files.
+    edits: Vec<PlacedEdit>,
     conversion: &'a Conversion,
     remarks: Vec<String>,
     proofs: Vec<Proof>,
@@ -175,7 +175,7 @@ impl Outcome<'_> {
     fn report(self, broken_before: Option<&Finding>, report: &mut ConversionReport) -> anyhow::Result<bool> {
         let is_accepted = self.failure.is_none();
         if self.has_edits {
-            report.edits(self.failure.clone(), self.edits, self.conversion)?;
+            report.edits(self.failure.clone(), &self.edits, self.conversion)?;
         }
         for remark in self.remarks.iter().chain(self.half.iter().flat_map(|half| &half.remarks)) {
             report.remark(remark)?;
@@ -343,8 +343,9 @@ fn check_output(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<Dat
     let folder = |path: &Path| fs::canonicalize(folder_of(path)).ok();
     match (arguments.external, locations.first()) {
         (Some(how @ (External::Copy | External::Link)), _) => {
-            DataFiles::plan(how, &locations, (folder_of(&arguments.model), folder_of(output)), arguments.force)
+            DataFiles::plan(how, &locations, (folder_of(&arguments.model), output), arguments.force)
         }
+        (Some(External::Inline), _) => Ok(DataFiles::inlined(locations.len())),
         (None, Some(data)) if folder(output) != folder(&arguments.model) => bail!(Usage(format!(
             "the model has external data in its folder, such as {data}; write {shown} to the same folder, or use --external \
              copy, link or inline"
