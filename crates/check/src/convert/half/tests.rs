@@ -464,6 +464,19 @@ fn foreign_operators_functions_and_sequences_stay_in_float() {
     assert_eq!(nodes(half.model.graph.as_ref().unwrap()), expected);
     let places: Vec<&str> = half.float_nodes.iter().map(|node| node.place.as_str()).collect();
     assert_eq!(places.len(), 3, "{places:?}");
+    // SequenceConstruct-11 and SequenceAt-11 take float16.
+    let reason = "2 nodes stay float: values in sequences and optionals stay in float".to_owned();
+    assert!(half.reasons().contains(&reason), "{:?}", half.reasons());
+}
+
+#[test]
+fn an_operator_without_half_precision_is_named_beside_sequences() {
+    let text = r#"<ir_version: 8, opset_import: ["" : 13, "ai.onnx.ml" : 2]> g (float[1, 2] x) => (seq(map(int64, float)) y) {
+            y = ai.onnx.ml.ZipMap <classlabels_int64s = [0, 1]> (x)
+        }"#;
+    let half = to_half(&parse_model(text).unwrap(), &request(), &Limits::default()).unwrap();
+    let reason = &half.float_nodes[0].reason;
+    assert_eq!(reason.to_string(), "ZipMap-1 does not take float16");
 }
 
 #[test]
