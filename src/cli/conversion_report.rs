@@ -141,8 +141,11 @@ impl ConversionReport {
         self.say(text)
     }
 
-    /// Reports the comparison of both models.
+    /// Reports the comparison of both models. One that ends like the comparison before it is reported once.
     pub(crate) fn verified(&mut self, verified: bool, text: &str) -> anyhow::Result<()> {
+        if self.verification.as_ref().is_some_and(|before| before.text == text) {
+            return Ok(());
+        }
         let before = self.verification.take();
         self.verification = Some(match before {
             Some(before) => {

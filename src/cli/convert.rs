@@ -126,7 +126,7 @@ fn convert(arguments: &Arguments, report: &mut ConversionReport) -> anyhow::Resu
         };
         drop(file);
         let converted = with_external_data(arguments, bytes.into(), allowance)?;
-        if has_calls { without_calls(converted, allowance, &mut inlined) } else { Ok(converted) }
+        if has_calls { without_calls(&arguments.half, converted, allowance, &mut inlined) } else { Ok(converted) }
     };
     let (proof, converted) = if is_half_alone && !has_calls {
         (None, convert(file)?)

@@ -119,4 +119,19 @@ fn functions_are_replaced_by_their_nodes_and_subgraphs_are_compared() {
     let called = call(&["convert", text(&model), "--float16"]).expect(0, reason);
     assert!(called.out.contains("stays float: functions of the model are not converted"), "{}", called.out);
     assert!(called.out.contains("compared with the original model in float, not in double: "), "{}", called.out);
+    fs::write(&model, parse_model(&text_of(13)).unwrap().encode_to_vec()).unwrap();
+    let keep = |name: &str| call(&["convert", text(&model), "--float16", "--keep", name]);
+    for name in ["l/double", "call"] {
+        keep(name).expect(0, "a call stays in float: the function l.double is named by --keep\n");
+    }
+}
+
+#[test]
+fn a_reason_that_holds_for_both_comparisons_is_printed_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let foreign = r#"<ir_version: 8, opset_import: ["" : 13, "com.x" : 1]>
+        g (float[2] x) => (float[2] y) { a = Neg (x) b = com.x.Op (a) y = Abs (b) }"#;
+    let model = written(folder.path(), foreign);
+    let called = call(&["convert", text(&model), "--float16", "--opset", "14"]).expect(0, "not verified: ");
+    assert_eq!(called.out.matches("not verified: ").count(), 1, "{}", called.out);
 }
