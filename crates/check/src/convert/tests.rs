@@ -558,6 +558,24 @@ fn branches_return_equal_shapes_before_opset_11() {
     refused(&text("N, M", "A, B", transposed), &target(9), &unknown);
 }
 
+#[test]
+fn scales_and_sizes_of_some_axes_become_those_of_all() {
+    let text = |shape: &str, node: &str| {
+        format!(
+            r#"<ir_version: 8, opset_import: ["" : 18]> g (float[{shape}] x) => (float[1, 1, a, b] y) {{
+                s = Constant <value_floats = [2.0, 1.5]> () t = Constant <value_ints = [4, 3]> () y = Resize {node} }}"#
+        )
+    };
+    let edit = |what: &str, nodes: &str| {
+        format!("{what} are listed for all axes, since Resize-13 has no attribute axes{nodes}")
+    };
+    let by_scales = text("1, 1, 2, 2", "<axes = [2, -1], mode = \"linear\"> (x, , s)");
+    check(&by_scales, 13, &[1, 1, 2, 2], &[&edit("scales", "")]);
+    let by_sizes = "<axes = [3, 2]> (x, , , t)";
+    check(&text("1, 1, 2, 2", by_sizes), 13, &[1, 1, 2, 2], &[&edit("sizes", "")]);
+    check(&text("n, 1, 2, 2", by_sizes), 13, &[1, 1, 2, 2], &[&edit("sizes", ": Shape, ScatterElements before")]);
+}
+
 /// The meaning of Upsample-10 is that of Resize-10, whatever later opset a model imports.
 #[test]
 fn deprecated_upsample_becomes_resize() {
