@@ -141,9 +141,9 @@ impl ConversionReport {
         self.say(text)
     }
 
-    /// Reports the comparison of both models. One that ends like the comparison before it is reported once.
+    /// Reports the comparison of both models. If two were not possible, the first reason is reported.
     pub(crate) fn verified(&mut self, verified: bool, text: &str) -> anyhow::Result<()> {
-        if self.verification.as_ref().is_some_and(|before| before.text == text) {
+        if !verified && self.verification.as_ref().is_some_and(|before| !before.verified) {
             return Ok(());
         }
         let before = self.verification.take();

@@ -230,6 +230,7 @@ fn a_link_to_external_data_is_a_link_to_the_file_behind_a_symbolic_link() {
     let model = written(&home, EXTERNAL);
     fs::write(home.join("blob"), [1.0_f32, 2.0].map(f32::to_le_bytes).concat()).unwrap();
     std::os::unix::fs::symlink("blob", home.join("w.bin")).unwrap();
+    call(&["check", text(&model)]).expect(1, "file 'w.bin' is a symbolic link, which onnx does not follow");
     let out = folder.path().join("to/out.onnx");
     call(&["convert", text(&model), "--external", "link", "-o", text(&out)]).expect(0, "wrote");
     assert!(!fs::symlink_metadata(out.with_file_name("w.bin")).unwrap().is_symlink());

@@ -189,7 +189,10 @@ impl Compared {
     /// Returns the result for the outputs.
     pub(super) fn proof(&self, reference: &HalfReference, count: usize) -> Proof {
         if self.outputs.overflows > 0 {
-            let text = format!("{} elements of an output are infinite or NaN that were finite", self.outputs.overflows);
+            let text = match self.outputs.overflows {
+                1 => "1 element of an output was finite, and is infinite or NaN".to_owned(),
+                count => format!("{count} elements of an output were finite, and are infinite or NaN"),
+            };
             return Proof::Differs(text);
         }
         let [none, some] = match reference {
