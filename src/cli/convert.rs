@@ -2,6 +2,7 @@
 //! writing.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -13,7 +14,7 @@ use onnx_conformance_check::convert::{Conversion, ConvertedFile, PlacedEdit, Tar
 use onnx_conformance_check::rules::{Level, RuleId};
 use onnx_conformance_check::scan::{Scan, scan};
 use onnx_conformance_harness::exit;
-use onnx_conformance_harness::whole_file::write_whole;
+use onnx_conformance_harness::whole_file::WholeFile;
 use onnx_conformance_reference::proto::ModelProto;
 use onnx_conformance_reference::spec::canonical_domain;
 use onnx_conformance_report::models::{Proof, broken_rule, model_name};
@@ -181,7 +182,8 @@ impl Outcome<'_> {
             report.remark(remark)?;
         }
         if let Some(finding) = broken_before {
-            report.remark(&format!("the model is not valid before the conversion: {finding}"))?;
+            let hint = if finding.fixable { "; check --fix corrects it" } else { "" };
+            report.remark(&format!("the model is not valid before the conversion: {finding}{hint}"))?;
         }
         if let Some(half) = self.half {
             report.half(half.report)?;
@@ -209,8 +211,13 @@ fn write_model(
     report: &mut ConversionReport,
 ) -> anyhow::Result<()> {
     let Some(output) = &arguments.output else { return Ok(()) };
-    let created = data.create()?;
-    write_whole(output, converted).with_context(|| output.display().to_string())?;
+    let context = || output.display().to_string();
+    let mut created = data.create_folder(output)?;
+    // If the model cannot be written, no data file of an older model is replaced.
+    let mut file = WholeFile::beside(output).with_context(context)?;
+    file.write_all(converted).with_context(context)?;
+    data.create(&mut created)?;
+    file.put().with_context(context)?;
     created.retain();
     report.wrote(output)
 }

@@ -103,9 +103,17 @@ impl DataFiles {
         Some(PlacedEdit { place: "model".to_owned(), text })
     }
 
-    /// Creates the files. If one cannot be created, those that did not exist before are removed.
-    pub(crate) fn create(&self) -> anyhow::Result<CreatedFiles> {
+    /// Creates the folder of the new model if there are files.
+    pub(crate) fn create_folder(&self, output: &Path) -> anyhow::Result<CreatedFiles> {
         let mut created = CreatedFiles::default();
+        if !self.files.is_empty() {
+            created.create_folder(folder_of(output))?;
+        }
+        Ok(created)
+    }
+
+    /// Creates the files, and adds them to those created so far.
+    pub(crate) fn create(&self, created: &mut CreatedFiles) -> anyhow::Result<()> {
         for (old, new) in &self.files {
             created.create_folder(folder_of(new))?;
             let is_new = !new.exists();
@@ -114,7 +122,7 @@ impl DataFiles {
                 created.paths.push(new.clone());
             }
         }
-        Ok(created)
+        Ok(())
     }
 
     fn create_one(&self, old: &Path, new: &Path) -> anyhow::Result<()> {

@@ -151,6 +151,7 @@ fn a_proof_can_be_required_and_an_invalid_model_is_said_to_be_so() {
     fs::write(&model, parse_model(unsorted).unwrap().encode_to_vec()).unwrap();
     let told = call(&["convert", text(&model), "--opset", "12"]).expect(0, "not verified: ");
     assert!(told.out.contains("the model is not valid before the conversion: error value/unsorted"), "{told:?}");
+    assert!(told.out.contains("; check --fix corrects it\n"), "{told:?}");
 }
 
 /// A model whose weights are in `w.bin`.
@@ -205,6 +206,14 @@ fn external_data_is_not_created_in_the_place_of_the_model_or_of_other_files() {
     assert!(told.out.starts_with("no node changes\n  model: 1 data file is copied\n"), "{told:?}");
     assert_eq!(fs::read(&copy).unwrap(), weights);
     assert!(!same_file::is_same_file(&copy, &original).unwrap());
+
+    // If the model cannot be written, the data of the old one stays.
+    fs::write(&copy, [0; 8]).unwrap();
+    let mut permissions = fs::metadata(&out).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&out, permissions).unwrap();
+    convert(&out, &["--external", "copy", "--force"]).expect(4, "the file is read-only");
+    assert_eq!(fs::read(&copy).unwrap(), [0; 8]);
 
     // If a file cannot be created, those before it and their folders are removed.
     let nested = r#"<ir_version: 8, opset_import: ["" : 13]>
