@@ -33,6 +33,10 @@ fn nodes_that_overflow_are_named_and_the_rest_is_half() {
     let element = |name: &str| graph.initializer.iter().find(|tensor| tensor.name() == name).unwrap().data_type();
     assert_eq!((element("w"), element("c")), (ElementType::Float16.code(), ElementType::Float16.code()));
     call(&["check", text(&out)]).expect(0, "valid");
+    fs::remove_file(&out).unwrap();
+    let refused = call(&["convert", text(&model), "--float16", "--half-io", "-o", text(&out)]);
+    refused.expect(1, "are infinite or NaN; without --half-io, the outputs stay in float\n");
+    assert!(!out.exists());
 }
 
 #[test]

@@ -69,7 +69,13 @@ pub fn half_precision(question: &HalfQuestion<'_>) -> Result<HalfAnswer, HalfPre
         kept.extend(in_main_graph(compared.before_sensitive(&half, question.model, &alone, &producers)));
         if kept.is_empty() || rounds == MAX_ROUNDS {
             let nodes = compared.nodes(&half, question.model);
-            return Ok(HalfAnswer { proof: compared.proof(&runs.reference, question.count), half, reference, nodes });
+            let proof = match compared.proof(&runs.reference, question.count) {
+                Proof::Differs(text) if request.half_io => {
+                    Proof::Differs(format!("{text}; without --half-io, the outputs stay in float"))
+                }
+                proof => proof,
+            };
+            return Ok(HalfAnswer { half, proof, reference, nodes });
         }
         rounds += 1;
         request.measured.extend(kept);
