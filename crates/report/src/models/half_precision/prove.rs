@@ -49,7 +49,7 @@ pub fn half_precision(question: &HalfQuestion<'_>) -> Result<HalfAnswer, HalfPre
     }
     let runs = match Runs::new(question)? {
         Ok(runs) => runs,
-        Err(why) => return unproved(half, &format!("the model does not run on the inputs: {why}")),
+        Err(why) => return unproved(half, &format!("the built-in executor does not run the model: {why}")),
     };
     let alone = runs.errors_alone(&half)?;
     let producers = producers(question.model);
