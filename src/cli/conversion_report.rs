@@ -141,8 +141,11 @@ impl ConversionReport {
         self.say(text)
     }
 
-    /// Reports the comparison of both models.
+    /// Reports the comparison of both models. If two were not possible, the first reason is reported.
     pub(crate) fn verified(&mut self, verified: bool, text: &str) -> anyhow::Result<()> {
+        if !verified && self.verification.as_ref().is_some_and(|before| !before.verified) {
+            return Ok(());
+        }
         let before = self.verification.take();
         self.verification = Some(match before {
             Some(before) => {

@@ -2,6 +2,7 @@
 //! writing.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -13,7 +14,7 @@ use onnx_conformance_check::convert::{Conversion, ConvertedFile, PlacedEdit, Tar
 use onnx_conformance_check::rules::{Level, RuleId};
 use onnx_conformance_check::scan::{Scan, scan};
 use onnx_conformance_harness::exit;
-use onnx_conformance_harness::whole_file::write_whole;
+use onnx_conformance_harness::whole_file::WholeFile;
 use onnx_conformance_reference::proto::ModelProto;
 use onnx_conformance_reference::spec::canonical_domain;
 use onnx_conformance_report::models::{Proof, broken_rule, model_name};
@@ -126,7 +127,7 @@ fn convert(arguments: &Arguments, report: &mut ConversionReport) -> anyhow::Resu
         };
         drop(file);
         let converted = with_external_data(arguments, bytes.into(), allowance)?;
-        if has_calls { without_calls(converted, allowance, &mut inlined) } else { Ok(converted) }
+        if has_calls { without_calls(&arguments.half, converted, allowance, &mut inlined) } else { Ok(converted) }
     };
     let (proof, converted) = if is_half_alone && !has_calls {
         (None, convert(file)?)
@@ -143,7 +144,7 @@ fn convert(arguments: &Arguments, report: &mut ConversionReport) -> anyhow::Resu
     let outcome = Outcome {
         failure: failure(is_broken.as_ref(), &proofs, arguments.require_proof),
         has_edits: !is_half_alone,
-        edits: edited.as_ref().map_or(&[], |edited| &edited.edits),
+        edits: edited.iter().flat_map(|edited| edited.edits.clone()).chain(data.edit()).collect(),
         conversion: &conversion,
         remarks: reason.into_iter().chain(inlined).collect(),
         proofs: if is_broken.is_none() { proofs } else { Vec::new() },
@@ -162,8 +163,8 @@ struct Outcome<'a> {
     failure: Option<(Ended, String)>,
     /// True if versions or parts of the model change, besides a conversion to half precision.
     has_edits: bool,
-    /// Edits of the file before the conversion.
-    edits: &'a [PlacedEdit],
+    /// Edits of the file before the conversion, and of its data files.
+    edits: Vec<PlacedEdit>,
     conversion: &'a Conversion,
     remarks: Vec<String>,
     proofs: Vec<Proof>,
@@ -175,13 +176,14 @@ impl Outcome<'_> {
     fn report(self, broken_before: Option<&Finding>, report: &mut ConversionReport) -> anyhow::Result<bool> {
         let is_accepted = self.failure.is_none();
         if self.has_edits {
-            report.edits(self.failure.clone(), self.edits, self.conversion)?;
+            report.edits(self.failure.clone(), &self.edits, self.conversion)?;
         }
         for remark in self.remarks.iter().chain(self.half.iter().flat_map(|half| &half.remarks)) {
             report.remark(remark)?;
         }
         if let Some(finding) = broken_before {
-            report.remark(&format!("the model is not valid before the conversion: {finding}"))?;
+            let hint = if finding.fixable { "; check --fix corrects it" } else { "" };
+            report.remark(&format!("the model is not valid before the conversion: {finding}{hint}"))?;
         }
         if let Some(half) = self.half {
             report.half(half.report)?;
@@ -209,8 +211,13 @@ fn write_model(
     report: &mut ConversionReport,
 ) -> anyhow::Result<()> {
     let Some(output) = &arguments.output else { return Ok(()) };
-    let created = data.create()?;
-    write_whole(output, converted).with_context(|| output.display().to_string())?;
+    let context = || output.display().to_string();
+    let mut created = data.create_folder(output)?;
+    // If the model cannot be written, no data file of an older model is replaced.
+    let mut file = WholeFile::beside(output).with_context(context)?;
+    file.write_all(converted).with_context(context)?;
+    data.create(&mut created)?;
+    file.put().with_context(context)?;
     created.retain();
     report.wrote(output)
 }
@@ -343,8 +350,9 @@ fn check_output(arguments: &Arguments, model: &ModelProto) -> anyhow::Result<Dat
     let folder = |path: &Path| fs::canonicalize(folder_of(path)).ok();
     match (arguments.external, locations.first()) {
         (Some(how @ (External::Copy | External::Link)), _) => {
-            DataFiles::plan(how, &locations, (folder_of(&arguments.model), folder_of(output)), arguments.force)
+            DataFiles::plan(how, &locations, (folder_of(&arguments.model), output), arguments.force)
         }
+        (Some(External::Inline), _) => Ok(DataFiles::inlined(locations.len())),
         (None, Some(data)) if folder(output) != folder(&arguments.model) => bail!(Usage(format!(
             "the model has external data in its folder, such as {data}; write {shown} to the same folder, or use --external \
              copy, link or inline"

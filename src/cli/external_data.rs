@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use clap::ValueEnum;
-use onnx_conformance_check::convert::inline_external;
+use onnx_conformance_check::convert::{PlacedEdit, inline_external};
 use onnx_conformance_harness::whole_file::WholeFile;
 use onnx_conformance_reference::proto::decode::external_data;
 use onnx_conformance_subject::FolderData;
@@ -16,6 +16,7 @@ use onnx_conformance_subject::unique::create_unique;
 
 use crate::cli::limits::Allowance;
 use crate::cli::usage::Usage;
+use crate::cli::verify::folder_of;
 
 /// Treatment of external data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -34,18 +35,25 @@ pub(crate) struct DataFiles {
     /// The original and the new path of each file.
     files: Vec<(PathBuf, PathBuf)>,
     is_linked: bool,
+    /// Number of files whose data moves into the model.
+    inlined: usize,
 }
 
 impl DataFiles {
-    /// Plans the data files of a model in folder `from` for its copy in folder `to`. An existing file is replaced only with
-    /// `force`.
+    /// Describes a model that gets the data of this many files.
+    pub(crate) fn inlined(count: usize) -> DataFiles {
+        DataFiles { inlined: count, ..DataFiles::default() }
+    }
+
+    /// Plans the data files of a model in folder `from` for the new model `output`. An existing file is replaced only with `force`.
     pub(crate) fn plan(
         external: External,
         locations: &BTreeSet<String>,
-        (from, to): (&Path, &Path),
+        (from, output): (&Path, &Path),
         force: bool,
     ) -> anyhow::Result<DataFiles> {
-        let mut plan = DataFiles { files: Vec::new(), is_linked: external == External::Link };
+        let to = folder_of(output);
+        let mut plan = DataFiles { is_linked: external == External::Link, ..DataFiles::default() };
         for location in locations {
             let is_inside = !location.is_empty()
                 && Path::new(location).components().all(|part| matches!(part, std::path::Component::Normal(_)));
@@ -53,11 +61,20 @@ impl DataFiles {
             if !is_inside || !old.is_file() {
                 bail!("external data '{location}' is not a file in the folder of the model, so it cannot be copied");
             }
-            if new.exists() && same_file::is_same_file(&old, &new).unwrap_or(false) {
+            if output.file_name().is_some_and(|name| to.join(name) == new) {
+                let shown = output.display();
+                bail!(Usage(format!(
+                    "{shown} is the place of the model's external data '{location}'; choose another file"
+                )));
+            }
+            if plan.is_in_place(&old, &new) {
                 continue;
             }
-            if new.exists() && !(force && new.is_file()) {
-                let shown = new.display();
+            let shown = new.display();
+            if new.exists() && !new.is_file() {
+                bail!(Usage(format!("{shown} is not a regular file; choose another folder")));
+            }
+            if new.exists() && !force {
                 bail!(Usage(format!("{shown} already exists; choose another folder, or overwrite it with --force")));
             }
             plan.files.push((old, new));
@@ -65,25 +82,55 @@ impl DataFiles {
         Ok(plan)
     }
 
-    /// Creates the files. If one cannot be created, those that did not exist before are removed.
-    pub(crate) fn create(&self) -> anyhow::Result<CreatedFiles> {
-        let mut created = CreatedFiles { paths: Vec::new() };
+    /// Returns true if nothing is to be done for a data file. A hard link to the original is no copy of it.
+    fn is_in_place(&self, old: &Path, new: &Path) -> bool {
+        if self.is_linked {
+            return same_file::is_same_file(old, new).unwrap_or(false);
+        }
+        old.canonicalize().is_ok_and(|old| new.canonicalize().is_ok_and(|new| old == new))
+    }
+
+    /// Describes the files.
+    pub(crate) fn edit(&self) -> Option<PlacedEdit> {
+        let files =
+            |count: usize| if count == 1 { "1 data file is".to_owned() } else { format!("{count} data files are") };
+        let text = match (self.inlined, self.files.len()) {
+            (0, 0) => return None,
+            (0, count) => format!("{} {}", files(count), if self.is_linked { "linked" } else { "copied" }),
+            (1, _) => "the data of 1 file moves into the model".to_owned(),
+            (count, _) => format!("the data of {count} files moves into the model"),
+        };
+        Some(PlacedEdit { place: "model".to_owned(), text })
+    }
+
+    /// Creates the folder of the new model if there are files.
+    pub(crate) fn create_folder(&self, output: &Path) -> anyhow::Result<CreatedFiles> {
+        let mut created = CreatedFiles::default();
+        if !self.files.is_empty() {
+            created.create_folder(folder_of(output))?;
+        }
+        Ok(created)
+    }
+
+    /// Creates the files, and adds them to those created so far.
+    pub(crate) fn create(&self, created: &mut CreatedFiles) -> anyhow::Result<()> {
         for (old, new) in &self.files {
+            created.create_folder(folder_of(new))?;
             let is_new = !new.exists();
             self.create_one(old, new).with_context(|| new.display().to_string())?;
             if is_new {
                 created.paths.push(new.clone());
             }
         }
-        Ok(created)
+        Ok(())
     }
 
     fn create_one(&self, old: &Path, new: &Path) -> anyhow::Result<()> {
-        let folder = new.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
         if self.is_linked {
+            // A hard link to a symbolic link would be another symbolic link, whose target depends on its folder.
+            let target = old.canonicalize()?;
             // A link cannot replace a file, but a rename can.
-            let (temporary, ()) = create_unique(folder, ".link.", |path| fs::hard_link(old, path))
+            let (temporary, ()) = create_unique(folder_of(new), ".link.", |path| fs::hard_link(&target, path))
                 .context("cannot create a hard link; --external copy copies the data")?;
             return fs::rename(&temporary, new).inspect_err(|_| drop(fs::remove_file(&temporary))).map_err(Into::into);
         }
@@ -94,16 +141,28 @@ impl DataFiles {
     }
 }
 
-/// New files, which are removed unless they are kept.
-#[derive(Debug)]
+/// New files and folders, which are removed unless they are kept.
+#[derive(Debug, Default)]
 pub(crate) struct CreatedFiles {
     paths: Vec<PathBuf>,
+    /// The folders, each before those in it.
+    folders: Vec<PathBuf>,
 }
 
 impl CreatedFiles {
+    /// Creates a folder and those around it that do not exist.
+    fn create_folder(&mut self, folder: &Path) -> anyhow::Result<()> {
+        let missing = folder.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
+        let mut missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+        missing.reverse();
+        self.folders.extend(missing);
+        fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))
+    }
+
     /// Retains the files: the model that refers to them is written.
     pub(crate) fn retain(mut self) {
         self.paths.clear();
+        self.folders.clear();
     }
 }
 
@@ -112,6 +171,10 @@ impl Drop for CreatedFiles {
         for path in &self.paths {
             // There is no remedy if it fails.
             let _ = fs::remove_file(path);
+        }
+        for folder in self.folders.iter().rev() {
+            // A folder with other files stays.
+            let _ = fs::remove_dir(folder);
         }
     }
 }

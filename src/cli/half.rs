@@ -4,7 +4,7 @@ use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use clap::Args;
 use onnx_conformance_check::convert::half::{HalfModel, HalfRequest, keepable_names};
-use onnx_conformance_check::convert::inline_functions;
+use onnx_conformance_check::convert::inline_functions_except;
 use onnx_conformance_check::rules::RuleId;
 use onnx_conformance_check::scan::scan;
 use onnx_conformance_reference::dtype::ElementType;
@@ -224,16 +224,18 @@ impl HalfReport {
     /// Returns a line for each of the largest errors.
     pub(crate) fn largest_errors(&self) -> Vec<String> {
         let line = |it: &ValueError| {
-            let more = |count: usize, what: &str| {
-                if count == 0 { String::new() } else { format!("; {count} elements {what}") }
+            let more = |count: usize, what: &str| match count {
+                0 => String::new(),
+                1 => format!("; 1 element becomes {what}"),
+                count => format!("; {count} elements become {what}"),
             };
             format!(
                 "{}, '{}': {:.1e} of its largest element{}{}",
                 it.node,
                 it.value,
                 it.error,
-                more(it.overflows, "become infinite"),
-                more(it.underflows, "become zero")
+                more(it.overflows, "infinite"),
+                more(it.underflows, "zero")
             )
         };
         let is_shown = |it: &&ValueError| it.error > 0.0 || it.overflows > 0 || it.underflows > 0;
@@ -291,9 +293,15 @@ pub(crate) fn convert_to_half(
     })
 }
 
-/// Replaces the calls of functions, whose nodes are then converted like others.
-pub(crate) fn without_calls(file: Bytes, allowance: Allowance, remarks: &mut Vec<String>) -> anyhow::Result<Bytes> {
-    let inlined = inline_functions(&decode::model(file.clone())?, &allowance.deadline());
+/// Replaces the calls of functions, whose nodes are then converted like others. Calls that the options name stay.
+pub(crate) fn without_calls(
+    options: &HalfOptions,
+    file: Bytes,
+    allowance: Allowance,
+    remarks: &mut Vec<String>,
+) -> anyhow::Result<Bytes> {
+    let keep = options.keep.iter().cloned().collect();
+    let inlined = inline_functions_except(&decode::model(file.clone())?, &keep, &allowance.deadline());
     match inlined.calls {
         0 => {}
         1 => remarks.push("1 call of a function is replaced by the function's nodes".to_owned()),

@@ -151,6 +151,7 @@ fn a_proof_can_be_required_and_an_invalid_model_is_said_to_be_so() {
     fs::write(&model, parse_model(unsorted).unwrap().encode_to_vec()).unwrap();
     let told = call(&["convert", text(&model), "--opset", "12"]).expect(0, "not verified: ");
     assert!(told.out.contains("the model is not valid before the conversion: error value/unsorted"), "{told:?}");
+    assert!(told.out.contains("; check --fix corrects it\n"), "{told:?}");
 }
 
 /// A model whose weights are in `w.bin`.
@@ -166,18 +167,82 @@ fn external_data_is_copied_linked_or_moved_into_the_file() {
     let (out, data) = (other.path().join("out.onnx"), other.path().join("w.bin"));
     let convert = |more: &[&str]| call(&[&["convert", text(&model), "--opset", "12", "-o", text(&out)], more].concat());
     convert(&[]).expect(64, "write ");
-    convert(&["--external", "copy"]).expect(0, "wrote");
+    convert(&["--external", "copy"]).expect(0, "  model: 1 data file is copied");
     assert_eq!(fs::read(&data).unwrap(), weights);
     convert(&["--external", "copy"]).expect(64, "already exists");
-    convert(&["--external", "link", "--force"]).expect(0, "wrote");
+    convert(&["--external", "link", "--force"]).expect(0, "  model: 1 data file is linked");
     assert!(same_file::is_same_file(&data, folder.path().join("w.bin")).unwrap());
     call(&["check", text(&out)]).expect(0, "valid");
     fs::remove_file(&data).unwrap();
-    convert(&["--external", "inline", "--force"]).expect(0, "verified: bit-identical");
+    let told = convert(&["--external", "inline", "--force"]).expect(0, "verified: bit-identical");
+    assert!(told.out.contains("  model: the data of 1 file moves into the model"), "{told:?}");
     let inlined = decode::model(fs::read(&out).unwrap().into()).unwrap();
     assert_eq!(inlined.graph.unwrap().initializer[0].raw_data.as_deref(), Some(weights.as_slice()));
     assert!(!data.exists());
     fs::remove_file(folder.path().join("w.bin")).unwrap();
     convert(&["--external", "copy", "--force"])
         .expect(4, "external data 'w.bin' is not a file in the folder of the model");
+}
+
+#[test]
+fn external_data_is_not_created_in_the_place_of_the_model_or_of_other_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = written(folder.path(), EXTERNAL);
+    let weights = [1.0_f32, 2.0].map(f32::to_le_bytes).concat();
+    let original = folder.path().join("w.bin");
+    fs::write(&original, &weights).unwrap();
+    let to = folder.path().join("to");
+    let convert = |out: &Path, more: &[&str]| call(&[&["convert", text(&model), "-o", text(out)], more].concat());
+    let place = "w.bin is the place of the model's external data 'w.bin'; choose another file";
+    convert(&to.join("w.bin"), &["--external", "copy"]).expect(64, place);
+    assert!(!to.exists());
+
+    // A hard link is no copy.
+    fs::create_dir(&to).unwrap();
+    let (out, copy) = (to.join("out.onnx"), to.join("w.bin"));
+    fs::hard_link(&original, &copy).unwrap();
+    convert(&out, &["--external", "copy"]).expect(64, "already exists");
+    let told = convert(&out, &["--external", "copy", "--force"]).expect(0, "wrote");
+    assert!(told.out.starts_with("no node changes\n  model: 1 data file is copied\n"), "{told:?}");
+    assert_eq!(fs::read(&copy).unwrap(), weights);
+    assert!(!same_file::is_same_file(&copy, &original).unwrap());
+
+    // If the model cannot be written, the data of the old one stays.
+    fs::write(&copy, [0; 8]).unwrap();
+    let mut permissions = fs::metadata(&out).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&out, permissions).unwrap();
+    convert(&out, &["--external", "copy", "--force"]).expect(4, "the file is read-only");
+    assert_eq!(fs::read(&copy).unwrap(), [0; 8]);
+
+    // If a file cannot be created, those before it and their folders are removed.
+    let nested = r#"<ir_version: 8, opset_import: ["" : 13]>
+        g () => (float[2] y) <float[2] v = ["location": "a/b/w.bin"], float[2] w = ["location": "c/w.bin"]> { y = Add (v, w) }"#;
+    for part in ["a/b", "c"] {
+        fs::create_dir_all(folder.path().join(part)).unwrap();
+        fs::write(folder.path().join(part).join("w.bin"), &weights).unwrap();
+    }
+    written(folder.path(), nested);
+    let other = folder.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("c"), "").unwrap();
+    convert(&other.join("out.onnx"), &["--external", "copy"]).expect(4, "cannot create the folder ");
+    assert!(!other.join("a").exists() && !other.join("out.onnx").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_external_data_is_a_link_to_the_file_behind_a_symbolic_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().join("home");
+    fs::create_dir(&home).unwrap();
+    let model = written(&home, EXTERNAL);
+    fs::write(home.join("blob"), [1.0_f32, 2.0].map(f32::to_le_bytes).concat()).unwrap();
+    std::os::unix::fs::symlink("blob", home.join("w.bin")).unwrap();
+    call(&["check", text(&model)]).expect(1, "file 'w.bin' is a symbolic link, which onnx does not follow");
+    let out = folder.path().join("to/out.onnx");
+    call(&["convert", text(&model), "--external", "link", "-o", text(&out)]).expect(0, "wrote");
+    assert!(!fs::symlink_metadata(out.with_file_name("w.bin")).unwrap().is_symlink());
+    assert!(same_file::is_same_file(out.with_file_name("w.bin"), home.join("blob")).unwrap());
+    call(&["check", text(&out)]).expect(0, "valid");
 }

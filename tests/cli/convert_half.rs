@@ -33,6 +33,10 @@ fn nodes_that_overflow_are_named_and_the_rest_is_half() {
     let element = |name: &str| graph.initializer.iter().find(|tensor| tensor.name() == name).unwrap().data_type();
     assert_eq!((element("w"), element("c")), (ElementType::Float16.code(), ElementType::Float16.code()));
     call(&["check", text(&out)]).expect(0, "valid");
+    fs::remove_file(&out).unwrap();
+    let refused = call(&["convert", text(&model), "--float16", "--half-io", "-o", text(&out)]);
+    refused.expect(1, "are infinite or NaN; without --half-io, the outputs stay in float\n");
+    assert!(!out.exists());
 }
 
 #[test]
@@ -119,4 +123,19 @@ fn functions_are_replaced_by_their_nodes_and_subgraphs_are_compared() {
     let called = call(&["convert", text(&model), "--float16"]).expect(0, reason);
     assert!(called.out.contains("stays float: functions of the model are not converted"), "{}", called.out);
     assert!(called.out.contains("compared with the original model in float, not in double: "), "{}", called.out);
+    fs::write(&model, parse_model(&text_of(13)).unwrap().encode_to_vec()).unwrap();
+    let keep = |name: &str| call(&["convert", text(&model), "--float16", "--keep", name]);
+    for name in ["l/double", "call"] {
+        keep(name).expect(0, "a call stays in float: the function l.double is named by --keep\n");
+    }
+}
+
+#[test]
+fn a_reason_that_holds_for_both_comparisons_is_printed_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let foreign = r#"<ir_version: 8, opset_import: ["" : 13, "com.x" : 1]>
+        g (float[2] x) => (float[2] y) { a = Neg (x) b = com.x.Op (a) y = Abs (b) }"#;
+    let model = written(folder.path(), foreign);
+    let called = call(&["convert", text(&model), "--float16", "--opset", "14"]).expect(0, "not verified: ");
+    assert_eq!(called.out.matches("not verified: ").count(), 1, "{}", called.out);
 }

@@ -192,14 +192,9 @@ pub enum InlineError {
     /// The file is not a model.
     #[error(transparent)]
     Broken(#[from] BrokenFile),
-    /// The data of a tensor cannot be read.
-    #[error("tensor '{tensor}': {why}")]
-    Data {
-        /// The tensor.
-        tensor: String,
-        /// The reason.
-        why: String,
-    },
+    /// The data of a tensor cannot be read. The reason names the tensor.
+    #[error("{0}")]
+    Data(String),
     /// The file would be larger than protobuf decoders accept.
     #[error(
         "the file would have over {MAX_FILE} bytes, which protobuf decoders do not accept; keep the data in separate files"
@@ -213,8 +208,8 @@ impl From<BrokenEncoding> for InlineError {
     }
 }
 
-/// Moves the external data of all tensors into the file; `read` returns the bytes of a tensor. Returns the new file, or `None` if
-/// no tensor has external data.
+/// Moves the external data of all tensors into the file; `read` returns the bytes of a tensor, or an error that names
+/// the tensor. Returns the new file, or `None` if no tensor has external data.
 pub fn inline_external(
     file: &[u8],
     read: &dyn Fn(&TensorProto) -> Result<Bytes, String>,
@@ -240,8 +235,7 @@ pub fn inline_external(
         if decoded.data_location() != tensor_proto::DataLocation::External {
             return Ok(FieldEdit::Keep);
         }
-        let failed = |why| InlineError::Data { tensor: shorten(decoded.name(), MAX_SHOWN).to_string(), why };
-        let data = read(&decoded).map_err(failed)?;
+        let data = read(&decoded).map_err(InlineError::Data)?;
         total = total.saturating_add(data.len());
         if total > MAX_FILE {
             return Err(InlineError::TooLarge);
@@ -314,7 +308,7 @@ mod tests {
         let tensor = &inlined.graph.as_ref().unwrap().initializer[0];
         assert!(tensor.external_data.is_empty() && tensor.data_location.is_none());
         assert_eq!(tensor.raw_data.as_deref(), Some(&[0, 0, 128, 63, 0, 0, 0, 64][..]));
-        let fails = |_: &TensorProto| Err("no such file".to_owned());
+        let fails = |_: &TensorProto| Err("tensor 'w': no such file".to_owned());
         assert_eq!(inline_external(&file, &fails).unwrap_err().to_string(), "tensor 'w': no such file");
         assert!(inline_external(&inlined.encode_to_vec(), &read).unwrap().is_none());
     }

@@ -12,6 +12,7 @@ use onnx_conformance_reference::proto::{
 use onnx_conformance_reference::spec::Specs;
 
 use crate::convert::draft::Names;
+use crate::convert::half::names_of;
 use crate::convert::model::names_in;
 
 /// Maximum number of nodes of the model and of replaced calls.
@@ -33,7 +34,12 @@ pub struct Inlined {
 
 /// Replaces the calls of functions. Values and nodes of a function get names that begin with that of the call.
 pub fn inline_functions(model: &ModelProto, deadline: &Deadline) -> Inlined {
-    let mut inliner = Inliner::new(model, deadline);
+    inline_functions_except(model, &BTreeSet::new(), deadline)
+}
+
+/// Replaces the calls of functions, except for those that a name in `keep` selects: `domain/function`, or the name of the calling node.
+pub fn inline_functions_except(model: &ModelProto, keep: &BTreeSet<String>, deadline: &Deadline) -> Inlined {
+    let mut inliner = Inliner::new(model, keep, deadline);
     let graph = model.graph.as_ref().map(|graph| inliner.graph(graph, &[]));
     let mut new = ModelProto { graph, functions: Vec::new(), ..model.clone() };
     if inliner.kept.is_empty() {
@@ -80,6 +86,7 @@ struct Call<'c> {
 
 struct Inliner<'m> {
     model: &'m ModelProto,
+    keep: &'m BTreeSet<String>,
     deadline: &'m Deadline,
     functions: HashMap<(&'m str, &'m str, &'m str), usize>,
     /// Imports of the model.
@@ -95,7 +102,7 @@ struct Inliner<'m> {
 }
 
 impl<'m> Inliner<'m> {
-    fn new(model: &'m ModelProto, deadline: &'m Deadline) -> Inliner<'m> {
+    fn new(model: &'m ModelProto, keep: &'m BTreeSet<String>, deadline: &'m Deadline) -> Inliner<'m> {
         let mut functions = HashMap::new();
         for (index, function) in model.functions.iter().enumerate() {
             let key = (plain_domain(function.domain()), function.name(), function.overload());
@@ -110,6 +117,7 @@ impl<'m> Inliner<'m> {
         let imports = model.opset_import.iter().map(|it| (plain_domain(it.domain()), it.version())).collect();
         Inliner {
             model,
+            keep,
             deadline,
             functions,
             imports,
@@ -162,6 +170,9 @@ impl<'m> Inliner<'m> {
         call: &NodeProto,
         open: &[usize],
     ) -> Option<String> {
+        if names_of(call).iter().any(|name| self.keep.contains(name)) {
+            return Some("is named by --keep".to_owned());
+        }
         if open.contains(&index) {
             return Some("calls itself".to_owned());
         }
@@ -407,6 +418,28 @@ mod tests {
         let inlined = inline_functions(&parse_model(&text).unwrap(), &Limits::default().deadline);
         assert!(inlined.calls <= MAX_NODES + 1 && inlined.kept.len() > 1, "{} {:?}", inlined.calls, inlined.kept);
         assert_eq!(inlined.model.functions.len(), 201);
+    }
+
+    #[test]
+    fn a_named_call_or_function_stays() {
+        let model = parse_model(
+            r#"<ir_version: 8, opset_import: ["" : 13, "l" : 1]> g (float[2] x) => (float[2] y) {
+                [first] a = l.f (x)
+                [second] b = l.f (a)
+                y = l.h (b)
+            }
+            <domain: "l", opset_import: ["" : 13]> f (v) => (w) { w = Abs (v) }
+            <domain: "l", opset_import: ["" : 13, "l" : 1]> h (v) => (w) { n = Neg (v) w = l.f (n) }"#,
+        )
+        .unwrap();
+        let check = |name: &str, expected: &[&str]| {
+            let keep = BTreeSet::from([name.to_owned()]);
+            let inlined = inline_functions_except(&model, &keep, &Limits::default().deadline);
+            assert_eq!(nodes(&inlined), expected, "{name}");
+            assert_eq!(inlined.kept.into_iter().collect::<Vec<_>>(), ["l.f is named by --keep"]);
+        };
+        check("second", &["a = Abs(x)", "b = f(a)", "h_n = Neg(b)", "y = Abs(h_n)"]);
+        check("l/f", &["a = f(x)", "b = f(a)", "h_n = Neg(b)", "y = f(h_n)"]);
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub use draft::Names;
 pub use file_edits::{EditedFile, FileEdits, InlineError, Strip, dimension_names, inline_external};
 pub use fix::{Fixed, fix, left_to_the_user};
 pub use graph_edits::{GraphEdits, GraphPath, ModelEdits};
-pub use inline::{Inlined, inline_functions};
+pub use inline::{Inlined, inline_functions, inline_functions_except};
 pub use model::{Conversion, PlacedEdit, Refusal, Target, convert, convert_inferred, convert_within};
 pub use node::{answer, convert_node};
 pub use silent::{NodeFactsRef, holds};

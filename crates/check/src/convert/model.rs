@@ -33,7 +33,7 @@ pub struct Target {
     /// The new opset of each domain to change; the others remain. ONNX's own domain is `ai.onnx` or `""`. A domain that the model
     /// does not import has no effect.
     pub opsets: BTreeMap<String, i64>,
-    /// The IR version; if not given, it is raised as far as the opsets require.
+    /// The IR version; if not given, it is raised as far as the changed opsets require.
     pub ir: Option<i64>,
     /// True if the conversion must not change any node.
     pub relabel_only: bool,
@@ -125,7 +125,7 @@ pub fn convert_inferred(inferred: &Inferred, target: &Target, deadline: &Deadlin
     let mut converter = Converter::new(model, inferred, target, deadline);
     let (mut model, mut patch) = (model.clone(), Patch::default());
     let imports = converter.retarget("model", &mut model.opset_import);
-    let ir = ir_version(&model, target);
+    let ir = ir_version(inferred.bodies.model, target);
     converter.constants = SubgraphConstants::new(model.ir_version(), ir);
     let mut functions = std::mem::take(&mut model.functions);
     if let Some(graph) = &mut model.graph {
@@ -474,9 +474,10 @@ impl<'a> Converter<'a> {
     }
 }
 
-/// The IR version of the model after the conversion.
+/// The IR version after the conversion of this model.
 fn ir_version(model: &ModelProto, target: &Target) -> i64 {
-    // An import that no node uses requires nothing.
+    // An import that no node uses requires nothing. One that does not change requires nothing new: exporters declare older IR
+    // versions than that of the release with the opset, for runtimes that do not know the newer one.
     let used = UsedDomains::of_model(model);
     let of_model = model.opset_import.iter().filter(|import| used.by_model(import.domain()));
     let of_functions = model.functions.iter().enumerate().flat_map(|(index, function)| {
@@ -487,7 +488,7 @@ fn ir_version(model: &ModelProto, target: &Target) -> i64 {
     let releases = Specs::embedded().releases().ok();
     let lowest = |import: &OperatorSetIdProto| {
         let domain = canonical_domain(import.domain());
-        let opset = target.opsets.get(domain).copied().unwrap_or(import.version());
+        let opset = target.opset_of(domain).filter(|opset| *opset != import.version())?;
         releases?.lowest_ir(domain, u32::try_from(opset).ok()?).map(i64::from)
     };
     let needed = imports.filter_map(lowest).max();

@@ -246,6 +246,10 @@ fn the_ir_version_follows_from_the_file_and_the_opset() {
     assert_eq!((lowered.model.ir_version(), lowered.edits.len()), (9, 1));
     let raised = convert(&model, &target(23)).unwrap();
     assert_eq!(raised.model.ir_version(), 11);
+    // An opset that stays does not raise it, as that of a model at opset 23 that declares IR version 10.
+    let exported = parse_model(&text.replace("17", "23")).unwrap();
+    let unchanged = convert(&exported, &target(23)).unwrap();
+    assert_eq!((unchanged.model.ir_version(), unchanged.edits.len()), (10, 0));
     let float8 = r#"<ir_version: 10, opset_import: ["" : 19]>
         g (float8e4m3fn[2] x) => (float8e4m3fn[2] y) { y = Identity (x) }"#;
     let low = Target { ir: Some(8), ..Target::default() };
@@ -561,6 +565,24 @@ fn branches_return_equal_shapes_before_opset_11() {
          they are equal"
     );
     refused(&text("N, M", "A, B", transposed), &target(9), &unknown);
+}
+
+#[test]
+fn scales_and_sizes_of_some_axes_become_those_of_all() {
+    let text = |shape: &str, node: &str| {
+        format!(
+            r#"<ir_version: 8, opset_import: ["" : 18]> g (float[{shape}] x) => (float[1, 1, a, b] y) {{
+                s = Constant <value_floats = [2.0, 1.5]> () t = Constant <value_ints = [4, 3]> () y = Resize {node} }}"#
+        )
+    };
+    let edit = |what: &str, nodes: &str| {
+        format!("{what} are listed for all axes, since Resize-13 has no attribute axes{nodes}")
+    };
+    let by_scales = text("1, 1, 2, 2", "<axes = [2, -1], mode = \"linear\"> (x, , s)");
+    check(&by_scales, 13, &[1, 1, 2, 2], &[&edit("scales", "")]);
+    let by_sizes = "<axes = [3, 2]> (x, , , t)";
+    check(&text("1, 1, 2, 2", by_sizes), 13, &[1, 1, 2, 2], &[&edit("sizes", "")]);
+    check(&text("n, 1, 2, 2", by_sizes), 13, &[1, 1, 2, 2], &[&edit("sizes", ": Shape, ScatterElements before")]);
 }
 
 /// The meaning of Upsample-10 is that of Resize-10, whatever later opset a model imports.

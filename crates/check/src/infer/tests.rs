@@ -41,6 +41,26 @@ fn a_type_that_is_not_taken_is_found_with_its_origin() {
 }
 
 #[test]
+fn a_graph_declares_a_value_of_an_enclosing_graph_with_its_type_and_shape() {
+    let found = |declared: &str| {
+        let text = format!(
+            r#"<ir_version: 10, opset_import: ["" : 21]> g (float16[2] x, bool c) => (float16[2] y) {{
+                y = If (c) <
+                    then_branch = t () => (float16[2] a) <{declared}> {{ a = Neg (x) }},
+                    else_branch = e () => (float16[2] b) {{ b = Abs (x) }}
+                >
+            }}"#
+        );
+        let model = parse_model(&text).unwrap();
+        let inferred = infer(&model, &Limits::default());
+        inferred.findings.kept().iter().map(|it| format!("{}: {}", it.rule, it.message)).collect::<Vec<_>>()
+    };
+    assert_eq!(found("float16[N] x, float gone"), Vec::<String>::new());
+    assert_eq!(found("float[2] x"), ["value/type: 'x' is tensor(float16), but is declared as tensor(float)"]);
+    assert_eq!(found("float16[3] x"), ["value/shape: 'x' has shape [2], but is declared with [3]"]);
+}
+
+#[test]
 fn the_first_trip_of_a_loop_has_the_declared_shape() {
     let looped = |declared: &str| {
         format!(

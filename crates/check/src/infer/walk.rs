@@ -479,21 +479,22 @@ impl<'b, 'm> Walk<'b, 'm> {
         }
     }
 
-    /// Compares outputs of a graph that are its inputs or initializers with their declarations, too.
+    /// Compares outputs of a graph that are its inputs or initializers, and values of enclosing graphs, with their declarations,
+    /// too.
     fn check_passed_through(&mut self, id: BodyId, infos: &HashMap<&str, ValueFact>) {
         let body = self.bodies.body(id);
         let Some(graph) = body.graph() else { return };
-        for output in &graph.output {
-            let Some(value) = self.bodies.lookup(id, output.name()) else { continue };
+        let outer = graph.value_info.iter().map(ValueInfoProto::name).filter(|name| !body.names.contains_key(name));
+        for name in graph.output.iter().map(ValueInfoProto::name).chain(outer) {
+            let Some(value) = self.bodies.lookup(id, name) else { continue };
             let site = self.bodies.values.get(value.0);
             let is_own_node =
                 site.is_some_and(|site| site.body == id && matches!(site.definition, Definition::Node(..)));
-            let (Some(declared), Some(fact), false) = (infos.get(output.name()), self.facts.get(value.0), is_own_node)
-            else {
+            let (Some(declared), Some(fact), false) = (infos.get(name), self.facts.get(value.0), is_own_node) else {
                 continue;
             };
             let fact = Arc::clone(fact);
-            self.check_declared(Subject::Body(id), output.name(), declared, &fact);
+            self.check_declared(Subject::Body(id), name, declared, &fact);
         }
     }
 

@@ -50,6 +50,11 @@ impl Source for Vec<u8> {
 pub trait Folder {
     /// The size of the file at a relative location, which was already checked; `None` if there is no such file.
     fn size_of(&self, location: &str) -> Option<u64>;
+
+    /// True if a part of the location is a symbolic link, so that the file has no size.
+    fn is_link(&self, _location: &str) -> bool {
+        false
+    }
 }
 
 /// Minimum size of a read.

@@ -56,8 +56,14 @@ pub(super) fn problems(context: &Context<'_, '_>, tensor: &TensorProto, needed: 
             if let Some(size) = folder.size_of(location) {
                 Some(size)
             } else {
-                let message = format!("file '{location}' does not exist in the folder of the model");
-                found.push(finding(RuleId::ExternalMissing, message));
+                let missing = if folder.is_link(location) {
+                    let message = format!("file '{location}' is a symbolic link, which onnx does not follow");
+                    finding(RuleId::ExternalMissing, message).with_edit("copy the file into the folder of the model")
+                } else {
+                    let message = format!("file '{location}' does not exist in the folder of the model");
+                    finding(RuleId::ExternalMissing, message)
+                };
+                found.push(missing);
                 return found;
             }
         }

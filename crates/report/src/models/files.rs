@@ -51,15 +51,19 @@ impl ModelFolder {
 impl Folder for ModelFolder {
     /// Links are not followed, because they may lead out of the folder.
     fn size_of(&self, location: &str) -> Option<u64> {
-        let mut path = self.0.clone();
-        for part in Path::new(location).components() {
-            path.push(part);
-            if std::fs::symlink_metadata(&path).ok()?.is_symlink() {
-                return None;
-            }
+        if self.is_link(location) {
+            return None;
         }
-        let metadata = std::fs::metadata(&path).ok()?;
+        let metadata = std::fs::metadata(self.0.join(location)).ok()?;
         metadata.is_file().then_some(metadata.len())
+    }
+
+    fn is_link(&self, location: &str) -> bool {
+        let mut path = self.0.clone();
+        Path::new(location).components().any(|part| {
+            path.push(part);
+            std::fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink())
+        })
     }
 }
 
@@ -169,5 +173,6 @@ mod tests {
         std::os::unix::fs::symlink("../outside", home.join("link")).unwrap();
         let sizes = ModelFolder::for_model(&home.join("m.onnx"));
         assert_eq!((sizes.size_of("w.bin"), sizes.size_of("link"), sizes.size_of("none")), (Some(4), None, None));
+        assert_eq!(["w.bin", "link", "none"].map(|location| sizes.is_link(location)), [false, true, false]);
     }
 }

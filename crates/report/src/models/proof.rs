@@ -143,7 +143,7 @@ impl Trials<'_> {
         }
         if expected.outputs.iter().all(Option::is_none) {
             let why = &expected.why;
-            return Ok(Proof::not_verified(&format!("the model does not run on the inputs: {why}")));
+            return Ok(Proof::not_verified(&format!("the built-in executor does not run the model: {why}")));
         }
         let run = match (self.load)(model) {
             Ok(run) => run,
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(error.as_deref(), Some("the time is over"));
         let fails = |_: &Bytes| Ok(ran(Err(RunFailure::Model("no kernel".to_owned()))));
         let expected = trials(&fails).before(&model).unwrap();
-        let why = "the model does not run on the inputs: no kernel";
+        let why = "the built-in executor does not run the model: no kernel";
         assert_eq!(trials(&fails).after(&expected, &model), Ok(Proof::not_verified(why)));
         let runs = |_: &Bytes| Ok(ran(Ok(Vec::new())));
         let expected = trials(&runs).before(&model).unwrap();

@@ -328,9 +328,8 @@ impl<'p, 'a, 'm> Builder<'p, 'a, 'm> {
 
     /// Returns the declaration of a value with its new type; `None` if the value no longer exists under this name.
     fn value_info(&self, body: BodyId, mut info: ValueInfoProto) -> Option<ValueInfoProto> {
-        let Some(value) = self.plan.inferred.bodies.body(body).names.get(info.name()).copied() else {
-            return Some(info);
-        };
+        // A graph may declare values of enclosing graphs.
+        let Some(value) = self.plan.inferred.bodies.lookup(body, info.name()) else { return Some(info) };
         if self.plan.original(value).is_none() {
             return Some(info);
         }

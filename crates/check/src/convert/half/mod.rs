@@ -19,5 +19,6 @@ mod tests;
 
 pub use half_model::{FloatNode, HalfError, HalfModel, HalfNode, InnerNode, RoundedWeight};
 pub use reason::FloatReason;
+pub(super) use request::names_of;
 pub use request::{HalfRequest, keepable_names};
 pub use to_half::to_half;

@@ -80,10 +80,16 @@ pub(super) fn half_types(
         }),
         fact => fact.clone(),
     };
-    // A sequence keeps its items in float, and so does a node that puts a value into one.
+    // A sequence keeps its items in float, and so does a node that puts a value into one. The type is not to blame, unless the
+    // operator takes no such tensor.
     let has_sequence = facts.inputs.iter().chain(&facts.outputs).flatten().any(contains_floats);
+    let reads_float = facts.inputs.iter().flatten().any(is_float);
+    let in_float = || {
+        let is_by_sequence = has_sequence && (inputs.contains(&true) || !reads_float);
+        if is_by_sequence { FloatReason::Sequence } else { excluded(facts, spec, half) }
+    };
     if has_sequence && inputs.contains(&true) {
-        return Err(excluded(facts, spec, half));
+        return Err(in_float());
     }
     let given: Vec<Option<ValueFact>> = facts.inputs.iter().zip(&inputs).map(as_half).collect();
     let types = |node: &NodeProto| output_types(node, spec, facts.opset, &given);
@@ -102,9 +108,12 @@ pub(super) fn half_types(
         }
     }
     let outputs = found.and_then(|types| half_outputs(facts, &types, half));
-    let Some(outputs) = outputs else { return Err(excluded(facts, spec, half)) };
+    let Some(outputs) = outputs else { return Err(in_float()) };
     let is_changed = inputs.iter().chain(&outputs).any(|is_half| *is_half);
-    if is_changed { Ok(NodeTypes { inputs, outputs, attribute }) } else { Err(excluded(facts, spec, half)) }
+    if !is_changed {
+        return Err(in_float());
+    }
+    Ok(NodeTypes { inputs, outputs, attribute })
 }
 
 fn takes(spec: &OpSpec, formal: &FormalParameter, element: ElementType) -> bool {

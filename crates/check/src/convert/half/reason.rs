@@ -27,6 +27,9 @@ pub enum FloatReason {
     /// The node is not of the kinds whose subgraphs are converted.
     #[error("subgraphs of {0} are not converted")]
     Subgraph(String),
+    /// The node puts a value into a sequence or an optional, or takes one from it.
+    #[error("values in sequences and optionals stay in float")]
+    Sequence,
     /// The node reads or writes the bits of a value.
     #[error("it depends on the bits of a float")]
     Bits,

@@ -36,7 +36,7 @@ pub fn keepable_names(model: &ModelProto) -> BTreeSet<String> {
 }
 
 /// Returns the names by which a request may keep a node.
-pub(super) fn names_of(node: &NodeProto) -> Vec<String> {
+pub(in crate::convert) fn names_of(node: &NodeProto) -> Vec<String> {
     let domain = canonical_domain(node.domain());
     let mut names = vec![format!("{domain}/{}", node.op_type())];
     if domain == DEFAULT_DOMAIN {

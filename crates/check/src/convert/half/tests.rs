@@ -10,8 +10,9 @@ use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::model::text::parse_model;
 use onnx_conformance_reference::model::{LoadLimits, read_model};
 use onnx_conformance_reference::proto::decode::NoExternalData;
-use onnx_conformance_reference::proto::{GraphProto, Message as _, ModelProto};
+use onnx_conformance_reference::proto::{GraphProto, Message as _, ModelProto, decode};
 use onnx_conformance_reference::tensor::Tensor;
+use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
 use super::{FloatReason, HalfError, HalfModel, HalfRequest, keepable_names, to_half};
@@ -464,6 +465,36 @@ fn foreign_operators_functions_and_sequences_stay_in_float() {
     assert_eq!(nodes(half.model.graph.as_ref().unwrap()), expected);
     let places: Vec<&str> = half.float_nodes.iter().map(|node| node.place.as_str()).collect();
     assert_eq!(places.len(), 3, "{places:?}");
+    // SequenceConstruct-11 and SequenceAt-11 take float16.
+    let reason = "2 nodes stay float: values in sequences and optionals stay in float".to_owned();
+    assert!(half.reasons().contains(&reason), "{:?}", half.reasons());
+}
+
+#[test]
+fn an_operator_without_half_precision_is_named_beside_sequences() {
+    let text = r#"<ir_version: 8, opset_import: ["" : 13, "ai.onnx.ml" : 2]> g (float[1, 2] x) => (seq(map(int64, float)) y) {
+            y = ai.onnx.ml.ZipMap <classlabels_int64s = [0, 1]> (x)
+        }"#;
+    let half = to_half(&parse_model(text).unwrap(), &request(), &Limits::default()).unwrap();
+    let reason = &half.float_nodes[0].reason;
+    assert_eq!(reason.to_string(), "ZipMap-1 does not take float16");
+}
+
+#[test]
+fn a_subgraph_declares_a_value_of_the_main_graph_with_its_new_type() {
+    let model = model(
+        13,
+        "g (float[2] x, bool c) => (float[2] y) {
+            y = If (c) <
+                then_branch = t () => (float[2] a) <float[2] x> { a = Neg (x) },
+                else_branch = e () => (float[2] b) { b = Abs (x) }
+            > }",
+    );
+    let half_io = HalfRequest { half_io: true, ..request() };
+    let half = converted(&model, &half_io, &["y = If(c) {a = Neg(x) => a} {b = Abs(x) => b}"]);
+    let branch = half.model.graph.as_ref().unwrap().node[0].attribute[0].g.as_deref().unwrap();
+    let declared = decode::value_type(branch.value_info[0].r#type.as_ref().unwrap()).unwrap();
+    assert_eq!(declared, ValueType::Tensor(ElementType::Float16));
 }
 
 #[test]

@@ -1,14 +1,18 @@
 //! Resize and Upsample, `GridSample`, `RoiAlign`, `ConvTranspose`, DFT: coordinates, modes and axes.
 
 use onnx_conformance_reference::dtype::ElementType;
+use onnx_conformance_reference::model::Dim;
 use onnx_conformance_reference::spec::OpSpec;
+use onnx_conformance_reference::types::ValueType;
 
-use super::axes::{as_int, axis_of, tensor};
+use super::axes::{as_int, axis_of, tensor, vector};
 use super::inputs::numbers;
 use super::rule::{Replacement, Rule, unchanged};
+use crate::bounded;
 use crate::convert::answer::{Step, impossible};
 use crate::convert::attributes::{self, get_float, get_floats, get_int, get_ints, get_string};
-use crate::convert::draft::{Draft, as_attribute};
+use crate::convert::draft::{Draft, NewNode, as_attribute};
+use crate::facts::ValueFact;
 
 pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Upsample"], versions: (1, 7), up: scales_of_axes, down: scales_of_images },
@@ -16,6 +20,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { operators: &["Upsample"], versions: (9, 10), up: to_resize, down: unchanged },
     Rule { operators: &["Resize"], versions: (10, 11), up: resize_up, down: resize_down },
     Rule { operators: &["Resize"], versions: (11, 13), up: without_empty, down: with_empty },
+    Rule { operators: &["Resize"], versions: (13, 18), up: unchanged, down: resize_all_axes },
     Rule { operators: &["GridSample"], versions: (16, 20), up: grid_up, down: grid_down },
     Rule { operators: &["RoiAlign"], versions: (10, 16), up: roi_up, down: roi_down },
     Rule { operators: &["ConvTranspose"], versions: (1, 11), up: transposed_up, down: transposed_down },
@@ -176,6 +181,73 @@ fn with_empty(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
         }
     }
     Ok(())
+}
+
+/// Replaces scales or sizes of some axes by those of all axes. A cropped image also has a `roi` of these axes, and is refused.
+fn resize_all_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
+    let Some(axes) = get_ints(&draft.node, "axes")? else { return Ok(()) };
+    if get_string(&draft.node, "coordinate_transformation_mode")?.as_deref() == Some("tf_crop_and_resize") {
+        return Ok(());
+    }
+    let rank = draft.rank(0)?;
+    let axes = axes.into_iter().map(|axis| axis_of(axis, rank)).collect::<Step<Vec<usize>>>()?;
+    let added = if draft.has_input(2) {
+        scales_of_all_axes(draft, &axes, rank, to)?;
+        ""
+    } else {
+        sizes_of_all_axes(draft, &axes, rank)?
+    };
+    attributes::remove(&mut draft.node, "axes");
+    // It has no effect without cropping.
+    draft.clear_input(1);
+    let what = if draft.has_input(2) { "scales" } else { "sizes" };
+    draft.edit(format!("{what} are listed for all axes, since {} has no attribute axes{added}", to.version));
+    Ok(())
+}
+
+fn scales_of_all_axes(draft: &mut Draft, axes: &[usize], rank: usize, to: &OpSpec) -> Step {
+    let scales = draft.known(2, "scales", &format!("scales are listed for all axes in {}", to.version))?;
+    let mut all = bounded::repeated(1.0, rank)?;
+    for (axis, scale) in axes.iter().zip(scales.floats()) {
+        if let Some(place) = all.get_mut(*axis) {
+            *place = scale;
+        }
+    }
+    draft.set_constant(2, "scales", &numbers(ElementType::Float, &[rank], &all)?);
+    Ok(())
+}
+
+/// Completes the sizes by those of the input. Returns the nodes that compute them.
+fn sizes_of_all_axes(draft: &mut Draft, axes: &[usize], rank: usize) -> Step<&'static str> {
+    let size = |dim: &Dim| if let Dim::Size(size) = dim { i64::try_from(*size).ok() } else { None };
+    let shape: Option<Vec<i64>> = draft.shape(0)?.iter().map(size).collect();
+    if let (Some(mut all), Some(sizes)) = (shape, draft.constant(3)) {
+        for (axis, size) in axes.iter().zip(sizes.indices()) {
+            if let Some(place) = all.get_mut(*axis) {
+                *place = size;
+            }
+        }
+        draft.set_constant(3, "sizes", &vector(&all)?);
+        return Ok("");
+    }
+    let (input, sizes, element) = (draft.input(0), draft.input(3), draft.element(0).ok());
+    let positions: Vec<i64> = axes.iter().map(|axis| as_int(*axis)).collect();
+    let stem = draft.stem("axes");
+    let positions = draft.add_constant(&stem, &vector(&positions)?);
+    let shape = draft.before(NewNode { op: "Shape", inputs: &[&input], attributes: Vec::new(), element })?;
+    let all = draft.before(NewNode {
+        op: "ScatterElements",
+        inputs: &[&shape, &positions, &sizes],
+        attributes: Vec::new(),
+        element: Some(ElementType::Int64),
+    })?;
+    let fact = ValueFact {
+        value_type: Some(ValueType::Tensor(ElementType::Int64)),
+        shape: Some(vec![Dim::Size(rank)]),
+        ..ValueFact::default()
+    };
+    draft.set_input(3, all, Some(fact));
+    Ok(": Shape, ScatterElements before")
 }
 
 fn grid_up(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {

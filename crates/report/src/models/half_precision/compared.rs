@@ -58,7 +58,7 @@ pub(super) struct Compared {
     /// Differences of values by original name and new type.
     values: BTreeMap<(String, ElementType), Difference>,
     outputs: Difference,
-    /// Number of outputs that are not floats and differ, in all runs.
+    /// Number of outputs that have no floats and differ, in all runs.
     changed: usize,
     /// True if the values of subgraphs took too much memory.
     is_inner_unknown: bool,
@@ -102,7 +102,7 @@ impl Compared {
 
     /// Compares an output. Fails if its shape differs, or its type other than in precision.
     pub(super) fn add_output(&mut self, before: &Value, after: &Value) -> Result<(), String> {
-        if let Some(difference) = Difference::new(before, after) {
+        if let Some(difference) = Difference::of_contents(before, after) {
             self.outputs = self.outputs.max(difference);
             return Ok(());
         }
@@ -189,7 +189,10 @@ impl Compared {
     /// Returns the result for the outputs.
     pub(super) fn proof(&self, reference: &HalfReference, count: usize) -> Proof {
         if self.outputs.overflows > 0 {
-            let text = format!("{} elements of an output are infinite or NaN that were finite", self.outputs.overflows);
+            let text = match self.outputs.overflows {
+                1 => "1 element of an output was finite, and is infinite or NaN".to_owned(),
+                count => format!("{count} elements of an output were finite, and are infinite or NaN"),
+            };
             return Proof::Differs(text);
         }
         let [none, some] = match reference {
@@ -202,8 +205,8 @@ impl Compared {
         };
         let changed = match self.changed {
             0 => String::new(),
-            1 => "; an output that is no float tensor differs".to_owned(),
-            count => format!("; outputs that are no float tensors differ {count} times"),
+            1 => "; an output without floats differs".to_owned(),
+            count => format!("; outputs without floats differ {count} times"),
         };
         let unknown =
             if self.is_inner_unknown { "; values of subgraphs take too much memory to be compared" } else { "" };

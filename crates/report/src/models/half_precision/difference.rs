@@ -19,21 +19,34 @@ impl Difference {
     /// Compares float tensors; `None` for other values, and for those of different shapes. Elements at the end of the range of
     /// float, with which models mask others, may become infinite.
     pub(super) fn new(expected: &Value, actual: &Value) -> Option<Difference> {
-        let is_float = |tensor: &&Tensor| tensor.element_type().is_float();
-        let expected = expected.as_tensor().filter(is_float)?;
-        let actual = actual.as_tensor().filter(is_float).filter(|actual| actual.shape() == expected.shape())?;
-        let end = end_of_range(expected, actual) / 2.0;
+        Difference::of_pairs(&[(expected.as_tensor()?, actual.as_tensor()?)])
+    }
+
+    /// Compares values like [`Difference::new`], and also all float tensors in sequences, optionals and maps together.
+    pub(super) fn of_contents(expected: &Value, actual: &Value) -> Option<Difference> {
+        let mut pairs = Vec::new();
+        if pair_tensors(expected, actual, &mut pairs) { Difference::of_pairs(&pairs) } else { None }
+    }
+
+    fn of_pairs(pairs: &[(&Tensor, &Tensor)]) -> Option<Difference> {
         let (mut difference, mut worst, mut largest) = (Difference::default(), 0.0_f64, 0.0_f64);
-        for (expected, actual) in expected.stream(Tensor::floats).zip(actual.stream(Tensor::floats)) {
-            if expected.is_nan() || expected.abs() >= end {
-                continue;
+        for &(expected, actual) in pairs {
+            let are_floats = expected.element_type().is_float() && actual.element_type().is_float();
+            if !are_floats || actual.shape() != expected.shape() {
+                return None;
             }
-            largest = largest.max(expected.abs());
-            if actual.is_finite() {
-                worst = worst.max((expected - actual).abs());
-                difference.underflows += usize::from(expected != 0.0 && actual == 0.0);
-            } else {
-                difference.overflows += 1;
+            let end = end_of_range(expected, actual) / 2.0;
+            for (expected, actual) in expected.stream(Tensor::floats).zip(actual.stream(Tensor::floats)) {
+                if expected.is_nan() || expected.abs() >= end {
+                    continue;
+                }
+                largest = largest.max(expected.abs());
+                if actual.is_finite() {
+                    worst = worst.max((expected - actual).abs());
+                    difference.underflows += usize::from(expected != 0.0 && actual == 0.0);
+                } else {
+                    difference.overflows += 1;
+                }
             }
         }
         if worst > 0.0 {
@@ -49,6 +62,33 @@ impl Difference {
             overflows: self.overflows.max(other.overflows),
             underflows: self.underflows.max(other.underflows),
         }
+    }
+}
+
+/// Adds the tensors in two values, one pair after the other. Returns false if the values differ in something else than tensors.
+fn pair_tensors<'a>(expected: &'a Value, actual: &'a Value, pairs: &mut Vec<(&'a Tensor, &'a Tensor)>) -> bool {
+    match (expected, actual) {
+        (Value::Tensor(expected), Value::Tensor(actual)) => {
+            pairs.push((expected, actual));
+            true
+        }
+        (Value::Sequence(expected), Value::Sequence(actual)) => {
+            let mut items = expected.items.iter().zip(actual.items.iter());
+            expected.items.len() == actual.items.len()
+                && items.all(|(expected, actual)| pair_tensors(expected, actual, pairs))
+        }
+        (Value::Optional(expected), Value::Optional(actual)) => {
+            match (expected.item.as_deref(), actual.item.as_deref()) {
+                (Some(expected), Some(actual)) => pair_tensors(expected, actual, pairs),
+                (expected, actual) => expected.is_none() && actual.is_none(),
+            }
+        }
+        (Value::Map(expected), Value::Map(actual)) => {
+            let mut entries = expected.entries.values().zip(actual.entries.values());
+            expected.entries.keys().eq(actual.entries.keys())
+                && entries.all(|(expected, actual)| pair_tensors(expected, actual, pairs))
+        }
+        _ => false,
     }
 }
 

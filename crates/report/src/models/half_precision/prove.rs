@@ -49,7 +49,7 @@ pub fn half_precision(question: &HalfQuestion<'_>) -> Result<HalfAnswer, HalfPre
     }
     let runs = match Runs::new(question)? {
         Ok(runs) => runs,
-        Err(why) => return unproved(half, &format!("the model does not run on the inputs: {why}")),
+        Err(why) => return unproved(half, &format!("the built-in executor does not run the model: {why}")),
     };
     let alone = runs.errors_alone(&half)?;
     let producers = producers(question.model);
@@ -69,7 +69,13 @@ pub fn half_precision(question: &HalfQuestion<'_>) -> Result<HalfAnswer, HalfPre
         kept.extend(in_main_graph(compared.before_sensitive(&half, question.model, &alone, &producers)));
         if kept.is_empty() || rounds == MAX_ROUNDS {
             let nodes = compared.nodes(&half, question.model);
-            return Ok(HalfAnswer { proof: compared.proof(&runs.reference, question.count), half, reference, nodes });
+            let proof = match compared.proof(&runs.reference, question.count) {
+                Proof::Differs(text) if request.half_io => {
+                    Proof::Differs(format!("{text}; without --half-io, the outputs stay in float"))
+                }
+                proof => proof,
+            };
+            return Ok(HalfAnswer { half, proof, reference, nodes });
         }
         rounds += 1;
         request.measured.extend(kept);

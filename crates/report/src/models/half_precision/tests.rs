@@ -12,7 +12,8 @@ use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::model::text::parse_model;
 use onnx_conformance_reference::proto::{Message as _, ModelProto};
 use onnx_conformance_reference::tensor::Tensor;
-use onnx_conformance_reference::value::Value;
+use onnx_conformance_reference::types::ValueType;
+use onnx_conformance_reference::value::{Sequence, Value};
 
 use super::difference::Difference;
 use super::wide::departure;
@@ -305,4 +306,22 @@ fn a_run_over_the_limits_ends_the_search() {
         inputs: &|_, _| Err(RunFailure::Limit("the time is over".to_owned())),
     };
     assert_eq!(half_precision(&question).unwrap_err().to_string(), "the time is over");
+}
+
+#[test]
+fn the_floats_in_sequences_are_compared_together() {
+    let text = "g (float[2] x) => (seq(float[2]) y) <float t = {3}> { a = Mul (x, t) b = Neg (x) y = SequenceConstruct (a, b) }";
+    let answer = converted(text, &[0.1, 1000.0]);
+    // 0.1 becomes 0.09998, and its product 0.29993. Both errors are small beside 3000, which is exact.
+    let Proof::Same(proof) = &answer.proof else { panic!("{:?}", answer.proof) };
+    assert!(proof.starts_with("verified: outputs change by at most "), "{proof}");
+    assert!(proof.ends_with(" of their largest element on 1 of 1 inputs"), "{proof}");
+    let sequence = |values: &[f64]| {
+        let items = values.iter().map(|value| floats(&[*value])).collect();
+        Value::Sequence(Sequence::new(ValueType::Tensor(ElementType::Float), items))
+    };
+    let difference = |one: &[f64], other: &[f64]| Difference::of_contents(&sequence(one), &sequence(other));
+    assert_eq!(difference(&[1.0, 100.0], &[2.0, 100.0]).unwrap().error, 0.01);
+    assert_eq!(difference(&[1.0, 100.0], &[1.0, f64::INFINITY]).unwrap().overflows, 1);
+    assert_eq!(difference(&[1.0, 100.0], &[1.0]), None);
 }
