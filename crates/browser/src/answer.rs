@@ -91,6 +91,10 @@ mod tests {
             (Some("runs"), Some("Softmax-13 T=float"))
         );
         assert!(runtimes.len() > 10, "{}", runtimes.len());
+        let graph = &answer["graph"];
+        assert_eq!(graph["graphs"][0]["nodes"][0]["op"], "ai.onnx/Softmax-13");
+        let kind = &newest["kinds"][0];
+        assert_eq!(graph["kinds"], json!([[kind["kind"], kind["settings"]]]), "nodes are matched by these labels");
     }
 
     #[test]
@@ -110,6 +114,7 @@ mod tests {
         let (answer, file) = ask(&json!({"do": "convert", "opset": newest(), "domain": "ai.onnx"}), &model());
         assert!(answer["proof"].as_str().unwrap().ends_with("outputs on 3 of 3 inputs"), "{answer}");
         assert_eq!(decode::model(file.into()).unwrap().opset_import[0].version(), i64::from(newest()));
+        assert_eq!(answer["graph"]["graphs"][0]["total"], 1);
         let mish =
             parse_model("<ir_version: 9, opset_import: [\"\" : 18]> g (float[2] x) => (float[2] y) { y = Elu (x) }");
         let (answer, file) =

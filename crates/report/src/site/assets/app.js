@@ -94,6 +94,12 @@ const site = (() => {
     }
   }
 
+  /** Changes the choices in the address, and leaves the page as it is. */
+  function keepChoice(changes) {
+    const { parts, chosen } = address();
+    history.replaceState(null, "", href(parts, { ...Object.fromEntries(chosen), ...changes }));
+  }
+
   const operatorHref = (domain, name, chosen) => href(["op", domain, name], chosen);
   const caseHref = (id) => href(["case", ...id.split("/")]);
 
@@ -198,7 +204,7 @@ const site = (() => {
   document.addEventListener("DOMContentLoaded", () => show(false));
 
   return {
-    loaded, load, el, link, code, count, plural, table, address, href, choose, lead, operatorHref, caseHref, page, say,
+    loaded, load, el, link, code, count, plural, table, address, href, choose, keepChoice, lead, operatorHref, caseHref, page, say,
     copyButton, saveButton,
   };
 })();
