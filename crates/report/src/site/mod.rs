@@ -20,6 +20,7 @@ mod sample;
 mod search;
 mod severity;
 mod table;
+mod together;
 mod tools;
 mod write;
 

@@ -42,6 +42,8 @@ pub(crate) struct OperatorData<'a> {
     settings: Vec<String>,
     behaviours: Vec<BehaviourData<'a>>,
     samples: BTreeMap<String, Sample>,
+    /// Samples of findings, by id.
+    others: BTreeMap<String, Sample>,
     findings: Vec<FindingData>,
     /// Messages and distances from results files, by id and column key.
     details: BTreeMap<String, BTreeMap<&'a str, Detail>>,
@@ -151,6 +153,8 @@ pub(crate) struct OperatorParts<'a> {
     pub(crate) columns: &'a [Column],
     /// A sample case per behaviour.
     pub(crate) samples: BTreeMap<String, Sample>,
+    /// Samples of findings that are no samples of behaviours, by id.
+    pub(crate) others: BTreeMap<String, Sample>,
     /// Findings about the operator.
     pub(crate) findings: Vec<FindingData>,
 }
@@ -159,7 +163,7 @@ pub(crate) struct OperatorParts<'a> {
 pub(crate) fn operator<'a>(parts: OperatorParts<'a>) -> Result<OperatorData<'a>, DiffError> {
     let (mut rows, mut outcomes, mut settings) = (Interned::default(), Interned::default(), Interned::default());
     let versions = parts.tables.iter().map(|table| parts.version_data(table, &mut rows)).collect();
-    let OperatorParts { file, tables, standard, sentences, columns, samples, findings, .. } = parts;
+    let OperatorParts { file, tables, standard, sentences, columns, samples, others, findings, .. } = parts;
     let behaviours = behaviours(tables, &mut outcomes, &mut settings);
     let mut details: BTreeMap<String, BTreeMap<&str, Detail>> = BTreeMap::new();
     for column in columns.iter().filter(|column| column.file.is_some()) {
@@ -189,6 +193,7 @@ pub(crate) fn operator<'a>(parts: OperatorParts<'a>) -> Result<OperatorData<'a>,
         settings: settings.into_texts(),
         behaviours,
         samples,
+        others,
         findings,
         details,
         also,

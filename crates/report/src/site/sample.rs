@@ -1,6 +1,6 @@
 //! Sample cases for the pages, one per behaviour: model, inputs and expected outputs, to read, copy and run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -50,6 +50,30 @@ pub(crate) struct Sample {
     /// The inputs of the first run as Python expressions, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
     inputs: Option<Vec<(String, String)>>,
+}
+
+/// Returns the cases of these ids that are no samples of behaviours already, by id.
+pub(crate) fn other_cases(
+    catalog: &OperatorCatalog,
+    tables: &[VersionTable],
+    evidence: &ConfirmingRuntimes<'_>,
+    ids: &BTreeSet<&str>,
+    samples: &BTreeMap<String, Sample>,
+) -> Result<BTreeMap<String, Sample>, GenerateError> {
+    let known: BTreeSet<&str> = samples.values().map(|sample| sample.id.as_str()).collect();
+    let mut others = BTreeMap::new();
+    for table in tables {
+        let prefix = format!("{}/", table.version.qualified());
+        let is_wanted = |id: &str| id.starts_with(&prefix) && ids.contains(id) && !known.contains(id);
+        if !ids.iter().any(|id| is_wanted(id)) {
+            continue;
+        }
+        for mut case in cases(catalog, &table.version, &is_wanted)? {
+            evidence.confirm(&mut case);
+            others.insert(case.id.clone(), sample(&case));
+        }
+    }
+    Ok(others)
 }
 
 /// Returns a sample per behaviour in these versions: at the newest version that has it, with the first types.
@@ -153,6 +177,18 @@ mod tests {
         let model = BASE64.decode(sample.model.as_ref().unwrap()).unwrap();
         assert!(decode::model(model.into()).unwrap().graph.is_some());
         assert!(samples.get("refuse/shapes_do_not_broadcast").unwrap().control.is_some());
+    }
+
+    #[test]
+    fn a_case_that_is_no_sample_has_a_page_of_its_own() {
+        let catalog = OperatorCatalog::embedded();
+        let table = VersionTable::new(&"ai.onnx/Sum-8".parse().unwrap(), &[]).unwrap();
+        let of_behaviours = samples_of("ai.onnx/Sum-13");
+        let id = "ai.onnx/Sum-8/broadcast_known_values/T=double";
+        let ids = BTreeSet::from([id, "ai.onnx/Sum-8/gone"]);
+        let others = other_cases(&catalog, &[table], &ConfirmingRuntimes::empty(), &ids, &of_behaviours).unwrap();
+        assert_eq!(others.keys().collect::<Vec<_>>(), [id]);
+        assert!(others[id].text.contains("tensor(double)"), "{}", others[id].text);
     }
 
     #[test]

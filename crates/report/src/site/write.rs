@@ -1,6 +1,6 @@
 //! Files of the site.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -31,10 +31,11 @@ use crate::site::front::{FrontBuilder, VersionStates};
 use crate::site::graphs::{self, GraphsError, Topic};
 use crate::site::operator::{OperatorParts, StandardTexts, operator};
 use crate::site::rules;
-use crate::site::sample::samples;
+use crate::site::sample::{other_cases, samples};
 use crate::site::search::OperatorWords;
 use crate::site::severity::tables_script;
 use crate::site::table::VersionTable;
+use crate::site::together::Together;
 use crate::site::tools::{self, ToolsError};
 
 /// Files that do not depend on measurements.
@@ -58,6 +59,9 @@ const ASSETS: &[(&str, &str)] = &[
     ("runtime.js", include_str!("assets/runtime.js")),
     ("findings.js", include_str!("assets/findings.js")),
     ("rules.js", include_str!("assets/rules.js")),
+    ("heat.js", include_str!("assets/heat.js")),
+    ("together.js", include_str!("assets/together.js")),
+    ("disagreements.js", include_str!("assets/disagreements.js")),
     ("compare.js", include_str!("assets/compare.js")),
     ("module.js", include_str!("assets/module.js")),
     ("layout.js", include_str!("assets/layout.js")),
@@ -254,6 +258,8 @@ impl Parts<'_> {
         let file = self.catalog.get(&version)?;
         let findings = findings::about(self.findings, &tables)?;
         let samples = samples(self.catalog, &tables, self.evidence)?;
+        let of_findings: BTreeSet<&str> = findings.iter().map(|finding| finding.sample.as_str()).collect();
+        let others = other_cases(self.catalog, &tables, self.evidence, &of_findings, &samples)?;
         let (texts, standard, columns) = (self.texts, self.standard, self.columns);
         let nothing = OperatorText::default();
         let sentences = self.sentences.get(&format!("{domain}/{name}")).unwrap_or(&nothing);
@@ -266,6 +272,7 @@ impl Parts<'_> {
             sentences,
             columns,
             samples,
+            others,
             findings: findings_of_page,
         };
         let path = format!("data/op/{domain}/{name}.js");
@@ -295,6 +302,13 @@ fn write_operators(out: &mut Output, columns: &ShownColumns, operators: &[Operat
     }
     let disagreements: Vec<&Disagreement> = operators.iter().flat_map(|pages| &pages.failures.disagreements).collect();
     out.json("data/disagreements.js", &disagreements)?;
+    let mut together = Together::default();
+    for pages in operators {
+        together.merge(&pages.failures.together);
+    }
+    let keys: Vec<&str> =
+        columns.newest().iter().filter_map(|&column| columns.get(column)).map(|column| column.key.as_str()).collect();
+    out.json("data/together.js", &serde_json::json!({ "runtimes": keys, "ends": together }))?;
     out.json("data/search.js", &operators.iter().map(|pages| &pages.words).collect::<Vec<_>>())
 }
 

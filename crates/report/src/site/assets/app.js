@@ -118,7 +118,7 @@ const site = (() => {
     const found = pages.find((one) => one.name === name) || pages.find((one) => one.name === "missing");
     const main = document.getElementById("main");
     const turn = ++drawn;
-    const inMenu = { op: "front", case: "front", finding: "findings", runtime: "runtimes" }[name] || name;
+    const inMenu = { op: "front", case: "front", finding: "findings", runtime: "runtimes", heat: "runtimes", together: "runtimes" }[name] || name;
     for (const one of document.querySelectorAll("nav a")) {
       if (one.dataset.page === inMenu) one.setAttribute("aria-current", "page");
       else one.removeAttribute("aria-current");
