@@ -24,15 +24,16 @@
   function list(front, shown, some, isWhole) {
     const rows = (isWhole ? some : some.slice(0, MAX_SHOWN)).map(({ one, agreed }) => {
       const [domain, name] = one.op.split("/");
-      return [`${name}-${one.v.join(", ")}`, link(site.operatorHref(domain, name, { v: one.v.at(-1), b: one.b, at: "behaviour" }), null, one.b),
+      return [`${name}-${one.v.join(", ")}`,
         el("td", null, el("b", null, String(agreed.keys.length)), el("span", { class: "of" }, ` of ${agreed.all}`), el("div", { class: "quiet" }, site.OUTCOMES[agreed.letter][0].replace(" an invalid model", ""))),
+        link(site.operatorHref(domain, name, { v: one.v.at(-1), b: one.b, at: "behaviour" }), null, one.b),
         ...shown.map((at) => {
           const letter = one.ends[front.columns[at].key];
           const [words, state] = letter ? site.OUTCOMES[letter] : [];
           return letter ? site.mark({ key: state, bad: 0, total: 0 }, words.replace(" an invalid model", ""), { title: words }) : "";
         })];
     });
-    return [el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Behaviours" }, table({ class: "disagreements" }, ["operator", "behaviour", "agree", ...shown.map((at) => front.title(front.columns[at]))], rows)),
+    return [el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Behaviours" }, table({ class: "disagreements" }, ["operator", "agree", "behaviour", ...shown.map((at) => front.title(front.columns[at]))], rows)),
       rows.length < some.length ? el("p", null, el("button", { type: "button", "data-focus": "all", onclick: () => site.choose({ all: "1" }) }, `Show all ${count(some.length)}`)) : null];
   }
 
