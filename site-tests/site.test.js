@@ -633,6 +633,8 @@ test("the graph of a model has the results of the chosen runtime, and is walked 
   assert.ok(await width() > before);
   await boxes.nth(2).click();
   assert.match(await page.locator(".node-facts").textContent(), /^Relu-13/);
+  await page.getByRole("button", { name: "Next of 1 node not right" }).click();
+  assert.match(await page.locator(".node-facts").textContent(), /^Mish-18/);
   await close(page);
 });
 
@@ -640,6 +642,8 @@ test("a graph of more than 2,000 nodes is drawn in parts, and no drawing is wide
   const page = await drawn(2500, { viewport: { width: 390, height: 800 } });
   assert.equal(await page.locator(".graph .box").count(), 2001);
   assert.match(await page.locator("#graph").textContent(), /Nodes 1 to 2,000 of 2,500 nodes are drawn\./);
+  await page.locator("button.next-problem").click();
+  assert.match(await page.locator(".node-facts").textContent(), /^Mish-18 constructor/);
   await page.getByRole("button", { name: "Next part" }).click();
   assert.match(await page.locator("#graph").textContent(), /Nodes 2,001 to 2,500 of 2,500 nodes are drawn\./);
   assert.equal(await page.locator(".graph .box").count(), 501);

@@ -171,12 +171,15 @@
     pull(frame);
     const first = all.findIndex((one) => one.kind === "node" && one.at === remembered.node);
     if (first >= 0) select(first, true);
-    const show = (name) => {
-      const at = all.findIndex((one) => one.kind === "node" && one.node.out.includes(name));
+    /** Chooses the first box that fits; false if there is none in this part. */
+    const find = (fits) => {
+      const at = all.findIndex(fits);
       if (at >= 0) select(at);
       return at >= 0;
     };
-    return { frame, buttons: zoom.buttons, part: partOf(graph, from), fit: zoom.fit, show, next: from + MAX_NODES < graph.nodes.length ? from + MAX_NODES : 0 };
+    const show = (name) => find((one) => one.kind === "node" && one.node.out.includes(name));
+    const showNode = (position) => find((one) => one.kind === "node" && one.at === position);
+    return { frame, size: MAX_NODES, buttons: zoom.buttons, part: partOf(graph, from), fit: zoom.fit, show, showNode, next: from + MAX_NODES < graph.nodes.length ? from + MAX_NODES : 0 };
   };
 
   /** Says which part of a large graph is drawn; nothing for a whole graph. */

@@ -86,6 +86,19 @@
     return runtimes.find((report) => keyOf(report) === key) || runtimes.findLast((report) => report.runtime === key) || runtimes.findLast((report) => report.runtime === "onnxruntime") || runtimes.at(-1) || null;
   }
 
+  /** A button that leads from problem to problem, the worst first: the nodes that are not right on the chosen runtime. */
+  function problemsButton(graph, stateOf, drawn, remembered, redraw) {
+    const ranks = graph.nodes.map((node) => site.STATE[stateOf(node).key].rank);
+    const problems = [...ranks.keys()].filter((at) => ranks[at] !== site.STATE.r.rank).sort((a, b) => ranks[a] - ranks[b] || a - b);
+    if (problems.length === 0) return null;
+    return el("button", { type: "button", class: "small next-problem", onclick: () => {
+      const next = problems[(problems.indexOf(remembered.node) + 1) % problems.length];
+      if (drawn.showNode(next)) return;
+      Object.assign(remembered, { from: Math.floor(next / drawn.size) * drawn.size, node: next, scroll: null });
+      redraw();
+    } }, `Next of ${plural(problems.length, "node")} not right`);
+  }
+
   /** A drawing with its buttons and the facts of the chosen node. `isChanged` marks nodes. */
   function panel(report, all, graph, { title, runtime, remembered, isChanged, redraw }) {
     const byKind = runtime ? answers(runtime) : new Map();
@@ -103,9 +116,16 @@
     const drawn = site.drawing(graph, { label: `Nodes of ${title}`, stateOf, choose, remembered });
     const at = graph.nodes[remembered.node];
     if (at) choose({ kind: "node", node: at, at: remembered.node });
-    const more = drawn.part ? el("p", { role: "status" }, drawn.part, " ", el("button", { type: "button", class: "small", onclick: () => { remembered.from = drawn.next; redraw(); } }, drawn.next > 0 ? "Next part" : "First part")) : null;
-    if (!remembered.zoom || remembered.zoom === 1) requestAnimationFrame(() => { if (drawn.frame.isConnected && !remembered.wasFitted) { remembered.wasFitted = true; drawn.frame.scrollLeft = (drawn.frame.scrollWidth - drawn.frame.clientWidth) / 2; } });
-    return el("div", { class: "graph-panel" }, el("div", { class: "line" }, el("h3", null, title), drawn.buttons), more, drawn.frame, shown);
+    const more = drawn.part ? el("p", { role: "status" }, drawn.part, " ", el("button", { type: "button", class: "small", onclick: () => { Object.assign(remembered, { from: drawn.next, node: undefined, scroll: null }); redraw(); } }, drawn.next > 0 ? "Next part" : "First part")) : null;
+    const settle = () => {
+      if (!drawn.frame.isConnected) return;
+      const [left, top] = remembered.scroll || [(drawn.frame.scrollWidth - drawn.frame.clientWidth) / 2, 0];
+      drawn.frame.scrollTo(left, top);
+      if (at) drawn.showNode(remembered.node);
+      drawn.frame.addEventListener("scroll", () => { remembered.scroll = [drawn.frame.scrollLeft, drawn.frame.scrollTop]; });
+    };
+    requestAnimationFrame(settle);
+    return el("div", { class: "graph-panel" }, el("div", { class: "line" }, el("h3", null, title), drawn.buttons, runtime ? problemsButton(graph, stateOf, drawn, remembered, redraw) : null), more, drawn.frame, shown);
   }
 
   /** The section of the graph. It redraws itself when another runtime or graph is chosen. */
@@ -117,7 +137,7 @@
       const runtime = chosenRuntime(report.runtimes);
       const at = Math.min(remembered.graph || 0, all.graphs.length - 1);
       const graph = all.graphs[at];
-      const choices = all.graphs.length > 1 ? el("label", { class: "choice" }, "Graph ", el("select", { id: "choose-graph", onchange: (event) => { Object.assign(remembered, { graph: Number(event.target.value), node: undefined, from: 0, zoom: 1, wasFitted: false }); draw(); } },
+      const choices = all.graphs.length > 1 ? el("label", { class: "choice" }, "Graph ", el("select", { id: "choose-graph", onchange: (event) => { Object.assign(remembered, { graph: Number(event.target.value), node: undefined, from: 0, zoom: 1, scroll: null }); draw(); } },
         all.graphs.map((one, index) => el("option", { value: index, selected: index === at }, `${one.title} (${plural(one.total, "node")})`)))) : null;
       const choose = (other) => {
         site.keepChoice({ on: keyOf(other) });
