@@ -721,6 +721,15 @@ test("a model that is dropped is checked, and converted", computed, async () => 
   await close(page);
 });
 
+test("any case is made in the browser", computed, async () => {
+  const page = await open("#/case/ai.onnx/Sum-8/broadcast_known_values/T=double");
+  assert.equal(await page.locator("#case-title").textContent(), "A case of this behaviour");
+  await page.getByRole("button", { name: "Make this case here" }).click();
+  await page.waitForFunction(() => document.getElementById("case-title").textContent === "The case");
+  assert.match(await page.locator("#made-case pre").textContent(), /opset ai\.onnx 8[\s\S]*tensor\(double\)[\s\S]*expected/);
+  await close(page);
+});
+
 test("what is no model, and a hostile one, end in a message", computed, async () => {
   const page = await open("#/model");
   const give = (buffer) => page.setInputFiles("#model-file", { name: "bad.onnx", mimeType: "application/octet-stream", buffer });

@@ -1,6 +1,7 @@
 //! Requests and answers as bytes.
 
 use onnx_conformance_reference::deadline::Deadline;
+use onnx_conformance_report::site::case_sample;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -21,6 +22,11 @@ enum Request {
     Convert(ConvertRequest),
     /// Run a model given as text.
     Run(RunRequest),
+    /// Make a case of the suite.
+    Case {
+        /// The id.
+        id: String,
+    },
 }
 
 /// Returns the answer to a request. Both consist of the length of a JSON text (four bytes, little-endian), the text, and the
@@ -39,6 +45,7 @@ fn respond(request: &[u8], deadline: &Deadline) -> Result<(Value, Vec<u8>), Requ
         Request::Check { name } => Ok((check(&name, file, deadline), Vec::new())),
         Request::Convert(request) => convert(&request, file, deadline),
         Request::Run(request) => Ok((run(&request, deadline)?, Vec::new())),
+        Request::Case { id } => Ok((json!({ "sample": case_sample(&id)? }), Vec::new())),
     }
 }
 
@@ -123,6 +130,16 @@ mod tests {
             answer["error"].as_str().unwrap().contains("imports no opset of ai.onnx.ml") && file.is_empty(),
             "{answer}"
         );
+    }
+
+    #[test]
+    fn any_case_of_the_suite_is_made() {
+        let id = "ai.onnx/Sum-8/broadcast_known_values/T=double";
+        let (answer, _) = ask(&json!({"do": "case", "id": id}), b"");
+        assert_eq!(answer["sample"]["id"], id);
+        assert!(answer["sample"]["text"].as_str().unwrap().contains("tensor(double)"), "{answer}");
+        let (answer, _) = ask(&json!({"do": "case", "id": "ai.onnx/Sum-8/gone"}), b"");
+        assert!(answer["sample"].is_null() && answer["error"].is_null(), "{answer}");
     }
 
     #[test]

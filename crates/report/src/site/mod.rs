@@ -32,6 +32,7 @@ pub(crate) use onnx_text::model as model_text;
 pub use operator::StandardTexts;
 pub use playground::{InputsError, read_inputs, value_text};
 pub(crate) use sample::expression as python_expression;
+pub use sample::{Sample, case_sample};
 pub(crate) use severity::{colour_of, letter_of, words_of};
 pub(crate) use table::{Levels, VersionTable, name_of, states};
 pub use write::{Extra, SiteError, Written, write_site};

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use onnx_conformance_cases::case::Case;
+use onnx_conformance_cases::case::{Case, CaseId};
 use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog, cases};
 use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_harness::run::Confirm as _;
 use onnx_conformance_reference::proto::{Message as _, decode, encode};
+use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
 use serde::Serialize;
 
@@ -24,7 +25,7 @@ const MAX_INPUT: usize = 600;
 
 /// A case to read, copy and run.
 #[derive(Debug, Serialize)]
-pub(crate) struct Sample {
+pub struct Sample {
     /// The id.
     id: String,
     /// Text with the model, the inputs and the expected outputs.
@@ -105,6 +106,14 @@ pub(crate) fn samples(
         }
     }
     Ok(samples)
+}
+
+/// Makes the case of an id; `None` if no operator version of the suite has it.
+pub fn case_sample(id: &str) -> Result<Option<Sample>, GenerateError> {
+    let version = CaseId::parse(id).version().filter(|version| Specs::embedded().get(version).is_ok());
+    let Some(version) = version else { return Ok(None) };
+    let made = cases(&OperatorCatalog::embedded(), &version, &|planned| planned == id)?;
+    Ok(made.first().map(sample))
 }
 
 fn sample(case: &Case) -> Sample {
@@ -189,6 +198,17 @@ mod tests {
         let others = other_cases(&catalog, &[table], &ConfirmingRuntimes::empty(), &ids, &of_behaviours).unwrap();
         assert_eq!(others.keys().collect::<Vec<_>>(), [id]);
         assert!(others[id].text.contains("tensor(double)"), "{}", others[id].text);
+    }
+
+    #[test]
+    fn any_case_is_made_by_its_id() {
+        let made = case_sample("ai.onnx/Sum-8/broadcast_known_values/T=double").unwrap().unwrap();
+        assert!(made.text.contains("tensor(double)"), "{}", made.text);
+        let refused = case_sample("ai.onnx/Sum-13/refuse/shapes_do_not_broadcast").unwrap().unwrap();
+        assert!(refused.control.is_some());
+        for id in ["ai.onnx/Sum-8/gone", "ai.onnx/Gone-1/a", "ai.onnx/Sum-2/a", "graph/a/b/good", ""] {
+            assert!(case_sample(id).unwrap().is_none(), "{id}");
+        }
     }
 
     #[test]

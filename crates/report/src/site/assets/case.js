@@ -38,6 +38,26 @@
         site.copyButton("Copy command", `onnx-conformance run '${sample.id}'`)));
   };
 
+  /** The section of a case whose text the site does not have: the program of the browser makes it, or another case stands for it. */
+  function madeCase(front, data, sample, id) {
+    if (!site.hasModule(front)) return [el("p", null, "This site has no text of the case itself. The command show prints it."), site.sample(front, data, sample, id)];
+    const holder = el("div", { id: "made-case", "aria-live": "polite" }, site.sample(front, data, sample, id));
+    const button = el("button", { type: "button", onclick: async () => {
+      button.disabled = true;
+      try {
+        const { answer } = await site.ask({ do: "case", id });
+        if (answer.error || !answer.sample) throw new Error(answer.error || "the suite has no such case");
+        document.getElementById("case-title").textContent = "The case";
+        holder.replaceChildren(site.sample(front, data, answer.sample, id));
+        button.parentElement.remove();
+      } catch (error) {
+        holder.replaceChildren(el("p", { class: "notice" }, `The case was not made: ${error.message}.`));
+        button.disabled = false;
+      }
+    } }, "Make this case here");
+    return [el("p", null, button, " ", el("span", { class: "quiet" }, "in this browser, with its inputs and expected outputs")), holder];
+  }
+
   site.page("case", async (parts, chosen) => {
     const id = parts.join("/");
     const front = await site.front();
@@ -88,9 +108,8 @@
       el("p", null, behaviour.refusal ? "Must be refused" : "Must run", `, ${behaviour.level}. `,
         rule ? [el("b", null, rule.id), `: ${rule.says}.`] : null,
         data.settings[settings] ? [" Settings of the node: ", code(data.settings[settings]), "."] : null),
-      el("h2", null, sample && sample.id === id ? "The case" : "A case of this behaviour"),
-      sample && sample.id !== id ? el("p", null, "This site has no text of the case itself. The command show prints it.") : null,
-      site.sample(front, data, sample, id),
+      el("h2", { id: "case-title" }, sample && sample.id === id ? "The case" : "A case of this behaviour"),
+      sample && sample.id === id ? site.sample(front, data, sample, id) : madeCase(front, data, sample, id),
       el("h2", null, "Outcomes"),
       el("div", { class: "scroll" }, site.table({ class: "outcomes" }, ["runtime", "outcome", "what it gave"], rows.map(({ row }) => row))),
       el("p", { class: "quiet" }, "Committed measurements have only outcomes. Findings say what a runtime gave for their smallest case; results files have messages and distances."),
