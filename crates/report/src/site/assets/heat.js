@@ -83,6 +83,9 @@
       .filter(({ version }) => version && (type < 0 || version.byType.has(type)))
       .map((row) => ({ ...row, cells: releases.map((at) => site.stateAt(front, row.operator, row.version, opset, at, type, 0)) })).map((row) => ({ ...row, moved: site.changesOf(row.cells) }));
     const rows = sorted(isMoved ? all.filter(({ moved }) => moved.better + moved.worse > 0) : all, chosen.get("sort") || "", releases, front);
+    // A phone shows the newest release first.
+    const order = [...releases.keys()];
+    if (window.matchMedia("(max-width: 760px)").matches) order.reverse();
     const types = [["", "float where allowed"], ["all", "all types"], ...front.types.filter((name) => name !== "float").sort().map((name) => [name, name])];
     const opsets = Array.from({ length: front.newestOpset }, (_, at) => [front.newestOpset - at, front.newestOpset - at]);
     return [
@@ -94,10 +97,10 @@
         site.select("Type", "type", types, site.typeKey(front, type)), site.select("at opset", "opset", opsets, opset), site.select("Domain", "domain", front.domains.map(({ name }) => [name, name]), domain),
         site.select("show", "only", [["", "all operators"], ["changed", "only what changed"]], isMoved ? "changed" : "")),
       el("p", { role: "status" }, `${plural(rows.length, "operator")} of ${count(all.length)}, ${plural(releases.length, "release")}. `, releases.length === 1 ? "Only one release is measured." : ""),
-      el("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Operators by release" }, el("table", { class: "grid heat", id: "grid" }, el("thead", null, head(front, releases, chosen.get("sort") || "")),
+      el("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Operators by release" }, el("table", { class: "grid heat", id: "grid" }, el("thead", null, head(front, order.map((at) => releases[at]), chosen.get("sort") || "")),
         el("tbody", null, rows.map((row) => el("tr", { "data-operator": `${row.domain}/${row.operator.n}` },
           el("th", { scope: "row" }, link(site.operatorHref(row.domain, row.operator.n, { v: row.version.since }), { class: "cell", tabindex: "-1" }, row.operator.n), el("span", { class: "quiet" }, `-${row.version.since}`)),
-          row.cells.map((cell, at) => cellOf(front, row, cell, releases[at])), el("td", { class: "number" }, movedText(row.moved))))))),
+          order.map((at) => cellOf(front, row, row.cells[at], releases[at])), el("td", { class: "number" }, movedText(row.moved))))))),
       site.legend(),
     ];
   });
