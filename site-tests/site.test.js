@@ -721,6 +721,25 @@ test("a model that is dropped is checked, and converted", computed, async () => 
   await close(page);
 });
 
+test("a model can be dropped on any page", async () => {
+  const page = await open("#/op/ai.onnx/Abs");
+  const drop = (bytes) => page.evaluate((all) => {
+    const data = new DataTransfer();
+    data.items.add(new File([new Uint8Array(all)], "dropped.onnx"));
+    window.dispatchEvent(new DragEvent("drop", { dataTransfer: data, cancelable: true }));
+  }, [...bytes]);
+  await drop(relu());
+  await page.waitForFunction(() => document.querySelector("main h1").textContent === "Drop a model");
+  if (hasModule()) {
+    await page.waitForSelector("#graph");
+    assert.match(await page.locator("#model-result").textContent(), /^dropped\.onnx: valid/);
+    await drop(Buffer.from("not a model"));
+    await page.waitForFunction(() => !document.querySelector("#graph") && !/Reading/.test(document.querySelector("#model-result").textContent));
+    assert.ok(!page.url().includes("kinds="), page.url());
+  }
+  await close(page);
+});
+
 test("any case is made in the browser", computed, async () => {
   const page = await open("#/case/ai.onnx/Sum-8/broadcast_known_values/T=double");
   assert.equal(await page.locator("#case-title").textContent(), "A case of this behaviour");

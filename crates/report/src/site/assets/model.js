@@ -153,7 +153,8 @@
     over(false);
     [dropped] = event.dataTransfer.files;
     if (!dropped) return;
-    if (site.address().parts[0] === "model") site.choose({ kinds: "" }, true);
+    const { parts, chosen } = site.address();
+    if (parts[0] === "model") site.lead(site.href(["model"], { on: chosen.get("on") }));
     else location.hash = "#/model";
   });
 })();

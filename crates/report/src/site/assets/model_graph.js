@@ -59,7 +59,7 @@
     const makers = new Set(graph.nodes.flatMap((node) => node.out));
     return el("ul", null, names.map((name) => el("li", null, name === "" ? el("span", { class: "quiet" }, "omitted") : [code(name), " ",
       el("span", { class: "quiet" }, textOf(graph.weights, name) ? `${textOf(graph.weights, name)}, a constant` : textOf(graph.values, name) || "type unknown"),
-      go && makers.has(name) ? [" ", el("button", { type: "button", class: "small", onclick: () => go(name) }, "its node")] : null])));
+      go && makers.has(name) ? [" ", el("button", { type: "button", class: "small", onclick: () => go(name) }, "Go to its node")] : null])));
   }
 
   /** The facts of a chosen box. */
