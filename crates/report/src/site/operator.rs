@@ -17,7 +17,7 @@ use crate::site::column::{Column, Detail};
 use crate::site::findings::FindingData;
 use crate::site::front::text;
 use crate::site::intern::Interned;
-use crate::site::sample::Sample;
+use crate::site::sample::{Sample, Samples};
 use crate::site::table::{Levels, VersionTable, states};
 
 /// Lines of the standard's text of each operator version, by its name.
@@ -151,10 +151,8 @@ pub(crate) struct OperatorParts<'a> {
     pub(crate) sentences: &'a OperatorText,
     /// The columns.
     pub(crate) columns: &'a [Column],
-    /// A sample case per behaviour.
-    pub(crate) samples: BTreeMap<String, Sample>,
-    /// Samples of findings that are no samples of behaviours, by id.
-    pub(crate) others: BTreeMap<String, Sample>,
+    /// A sample case per behaviour, and those of findings.
+    pub(crate) samples: Samples,
     /// Findings about the operator.
     pub(crate) findings: Vec<FindingData>,
 }
@@ -163,7 +161,7 @@ pub(crate) struct OperatorParts<'a> {
 pub(crate) fn operator<'a>(parts: OperatorParts<'a>) -> Result<OperatorData<'a>, DiffError> {
     let (mut rows, mut outcomes, mut settings) = (Interned::default(), Interned::default(), Interned::default());
     let versions = parts.tables.iter().map(|table| parts.version_data(table, &mut rows)).collect();
-    let OperatorParts { file, tables, standard, sentences, columns, samples, others, findings, .. } = parts;
+    let OperatorParts { file, tables, standard, sentences, columns, samples, findings, .. } = parts;
     let behaviours = behaviours(tables, &mut outcomes, &mut settings);
     let mut details: BTreeMap<String, BTreeMap<&str, Detail>> = BTreeMap::new();
     for column in columns.iter().filter(|column| column.file.is_some()) {
@@ -192,8 +190,8 @@ pub(crate) fn operator<'a>(parts: OperatorParts<'a>) -> Result<OperatorData<'a>,
         outcomes: outcomes.into_texts(),
         settings: settings.into_texts(),
         behaviours,
-        samples,
-        others,
+        samples: samples.behaviours,
+        others: samples.others,
         findings,
         details,
         also,

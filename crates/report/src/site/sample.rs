@@ -53,56 +53,45 @@ pub struct Sample {
     inputs: Option<Vec<(String, String)>>,
 }
 
-/// Returns the cases of these ids that are no samples of behaviours already, by id.
-pub(crate) fn other_cases(
-    catalog: &OperatorCatalog,
-    tables: &[VersionTable],
-    evidence: &ConfirmingRuntimes<'_>,
-    ids: &BTreeSet<&str>,
-    samples: &BTreeMap<String, Sample>,
-) -> Result<BTreeMap<String, Sample>, GenerateError> {
-    let known: BTreeSet<&str> = samples.values().map(|sample| sample.id.as_str()).collect();
-    let mut others = BTreeMap::new();
-    for table in tables {
-        let prefix = format!("{}/", table.version.qualified());
-        let is_wanted = |id: &str| id.starts_with(&prefix) && ids.contains(id) && !known.contains(id);
-        if !ids.iter().any(|id| is_wanted(id)) {
-            continue;
-        }
-        for mut case in cases(catalog, &table.version, &is_wanted)? {
-            evidence.confirm(&mut case);
-            others.insert(case.id.clone(), sample(&case));
-        }
-    }
-    Ok(others)
+/// Samples of an operator.
+#[derive(Debug, Default)]
+pub(crate) struct Samples {
+    /// A case per behaviour: at the newest version that has it, with the first types.
+    pub(crate) behaviours: BTreeMap<String, Sample>,
+    /// Other requested cases, by id.
+    pub(crate) others: BTreeMap<String, Sample>,
 }
 
-/// Returns a sample per behaviour in these versions: at the newest version that has it, with the first types.
+/// Returns a sample per behaviour in these versions, and the cases of these ids.
 pub(crate) fn samples(
     catalog: &OperatorCatalog,
     tables: &[VersionTable],
     evidence: &ConfirmingRuntimes<'_>,
-) -> Result<BTreeMap<String, Sample>, GenerateError> {
-    let mut samples = BTreeMap::new();
+    ids: &BTreeSet<&str>,
+) -> Result<Samples, GenerateError> {
+    let mut samples = Samples::default();
     for table in tables.iter().rev() {
         let prefix = format!("{}/", table.version.qualified());
-        let mut wanted: BTreeMap<String, &str> = BTreeMap::new();
+        let of_version = ids.iter().filter(|id| id.starts_with(&prefix));
+        let mut wanted: BTreeMap<String, Option<&str>> = of_version.map(|id| ((*id).to_owned(), None)).collect();
         for (position, behaviour) in table.behaviours.iter().enumerate() {
-            if samples.contains_key(&behaviour.name) {
+            if samples.behaviours.contains_key(&behaviour.name) {
                 continue;
             }
             let of_behaviour = || table.cases.iter().filter(|case| case.behaviour == position);
             let is_plain = |types: &[(String, String)]| types.iter().any(|(_, label)| label == "float");
             let chosen = of_behaviour().find(|case| is_plain(&case.types)).or_else(|| of_behaviour().next());
-            wanted.extend(chosen.map(|case| (format!("{prefix}{}", case.name), behaviour.name.as_str())));
+            wanted.extend(chosen.map(|case| (format!("{prefix}{}", case.name), Some(behaviour.name.as_str()))));
         }
         if wanted.is_empty() {
             continue;
         }
         for mut case in cases(catalog, &table.version, &|id| wanted.contains_key(id))? {
-            let Some(behaviour) = wanted.get(&case.id) else { continue };
             evidence.confirm(&mut case);
-            samples.insert((*behaviour).to_owned(), sample(&case));
+            match wanted.get(&case.id) {
+                Some(Some(behaviour)) => samples.behaviours.insert((*behaviour).to_owned(), sample(&case)),
+                _ => samples.others.insert(case.id.clone(), sample(&case)),
+            };
         }
     }
     Ok(samples)
@@ -171,7 +160,7 @@ mod tests {
         let catalog = OperatorCatalog::embedded();
         let version: OperatorVersion = version.parse().unwrap();
         let table = VersionTable::new(&version, &[]).unwrap();
-        samples(&catalog, &[table], &ConfirmingRuntimes::empty()).unwrap()
+        samples(&catalog, &[table], &ConfirmingRuntimes::empty(), &BTreeSet::new()).unwrap().behaviours
     }
 
     #[test]
@@ -189,15 +178,16 @@ mod tests {
     }
 
     #[test]
-    fn a_case_that_is_no_sample_has_a_page_of_its_own() {
-        let catalog = OperatorCatalog::embedded();
-        let table = VersionTable::new(&"ai.onnx/Sum-8".parse().unwrap(), &[]).unwrap();
-        let of_behaviours = samples_of("ai.onnx/Sum-13");
+    fn requested_cases_are_added_to_the_samples_of_behaviours() {
+        let versions = ["ai.onnx/Sum-8", "ai.onnx/Sum-13"];
+        let tables = versions.map(|version| VersionTable::new(&version.parse().unwrap(), &[]).unwrap());
         let id = "ai.onnx/Sum-8/broadcast_known_values/T=double";
-        let ids = BTreeSet::from([id, "ai.onnx/Sum-8/gone"]);
-        let others = other_cases(&catalog, &[table], &ConfirmingRuntimes::empty(), &ids, &of_behaviours).unwrap();
-        assert_eq!(others.keys().collect::<Vec<_>>(), [id]);
-        assert!(others[id].text.contains("tensor(double)"), "{}", others[id].text);
+        let of_behaviour = "ai.onnx/Sum-13/broadcast_known_values/T=float";
+        let ids = BTreeSet::from([id, of_behaviour, "ai.onnx/Sum-8/gone"]);
+        let found = samples(&OperatorCatalog::embedded(), &tables, &ConfirmingRuntimes::empty(), &ids).unwrap();
+        assert_eq!(found.behaviours["broadcast_known_values"].id, of_behaviour);
+        assert_eq!(found.others.keys().collect::<Vec<_>>(), [id]);
+        assert!(found.others[id].text.contains("tensor(double)"), "{}", found.others[id].text);
     }
 
     #[test]

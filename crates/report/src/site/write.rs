@@ -31,7 +31,7 @@ use crate::site::front::{FrontBuilder, VersionStates};
 use crate::site::graphs::{self, GraphsError, Topic};
 use crate::site::operator::{OperatorParts, StandardTexts, operator};
 use crate::site::rules;
-use crate::site::sample::{other_cases, samples};
+use crate::site::sample::samples;
 use crate::site::search::OperatorWords;
 use crate::site::severity::tables_script;
 use crate::site::table::VersionTable;
@@ -257,9 +257,8 @@ impl Parts<'_> {
         let version = OperatorVersion::new(domain, name, 1);
         let file = self.catalog.get(&version)?;
         let findings = findings::about(self.findings, &tables)?;
-        let samples = samples(self.catalog, &tables, self.evidence)?;
         let of_findings: BTreeSet<&str> = findings.iter().map(|finding| finding.sample.as_str()).collect();
-        let others = other_cases(self.catalog, &tables, self.evidence, &of_findings, &samples)?;
+        let samples = samples(self.catalog, &tables, self.evidence, &of_findings)?;
         let (texts, standard, columns) = (self.texts, self.standard, self.columns);
         let nothing = OperatorText::default();
         let sentences = self.sentences.get(&format!("{domain}/{name}")).unwrap_or(&nothing);
@@ -272,7 +271,6 @@ impl Parts<'_> {
             sentences,
             columns,
             samples,
-            others,
             findings: findings_of_page,
         };
         let path = format!("data/op/{domain}/{name}.js");
