@@ -654,6 +654,24 @@ test("a graph of more than 2,000 nodes is drawn in parts, and no drawing is wide
   await close(page);
 });
 
+test("a block of a graph is drawn alone, by the paths in the names of its nodes", async () => {
+  const page = await drawn(12);
+  assert.equal(await page.locator("#choose-block").count(), 0, "these names have no paths");
+  await page.evaluate(() => {
+    const node = (at) => ({ name: `/model/${at < 6 ? "first" : "second"}/Relu_${at}`, op: "ai.onnx/Relu-13", in: [at === 0 ? "x" : `v${at - 1}`], out: [`v${at}`], attributes: [], kind: at === 7 ? 1 : 0, place: `node ${at}` });
+    const graph = { title: "main graph", total: 12, inputs: ["x"], outputs: ["v11"], weights: {}, values: {}, nodes: Array.from({ length: 12 }, (_, at) => node(at)) };
+    const kinds = [["good", ""], ["bad", ""]];
+    const runtime = { runtime: "own", version: "1", verdict: "wrong somewhere", graphs: [], kinds: kinds.map(([kind, settings], at) => ({ kind, settings, verdict: ["runs", "wrong"][at], says: "", case: null })) };
+    document.querySelector("main").replaceChildren(site.el("h1", null, "Graph"), site.modelGraph({ facts: {}, findings: [], runtimes: [runtime], graph: { kinds, graphs: [graph] } }, {}));
+  });
+  assert.deepEqual(await page.locator("#choose-block option").allTextContents(), ["the whole graph (12 nodes)", "✓ model/first (6 nodes)", "✗ model/second (6 nodes)"]);
+  await page.selectOption("#choose-block", "model/second");
+  assert.deepEqual((await page.locator(".graph .box.end text").allTextContents()), ["v5", "v11"]);
+  assert.equal(await page.locator(".graph .box").count(), 8);
+  assert.equal(await page.locator(".graph .box.s-w").count(), 1);
+  await close(page);
+});
+
 test("an address with the operator versions of a model shows them without the model", async () => {
   const page = await open("#/model?kinds=Softmax-13,ai.onnx.ml/Scaler-1,Gone-1");
   const rows = page.locator("#kinds-of-address tbody tr");

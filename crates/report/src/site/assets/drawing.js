@@ -6,6 +6,8 @@
   /** Most nodes of a drawing. A larger graph is drawn in parts. */
   const MAX_NODES = 2_000;
   const CHARACTER = 7.3;
+  /** Height of the frame, as the style has it. */
+  const MAX_HEIGHT = 560;
   const ZOOMS = [0.1, 0.17, 0.25, 0.4, 0.55, 0.75, 1, 1.3, 1.7];
   let drawings = 0;
 
@@ -115,7 +117,8 @@
     };
     const larger = () => set(ZOOMS.find((one) => one > zoom) || zoom);
     const smaller = () => set(ZOOMS.findLast((one) => one < zoom) || zoom);
-    const fit = () => set(Math.min(1, (frame.clientWidth - 4) / layout.width, Math.max((frame.clientHeight - 4) / layout.height, 0.1)));
+    const room = () => Math.max(frame.clientHeight, Math.min(MAX_HEIGHT, window.innerHeight * 0.7)) - 4;
+    const fit = () => set(Math.min(1, (frame.clientWidth - 4) / layout.width, Math.max(room() / layout.height, 0.1)));
     const button = (words, text, act) => el("button", { type: "button", class: "small", "aria-label": words, onclick: act }, text);
     set(zoom);
     return { larger, smaller, fit, at: () => zoom, buttons: [button("Larger", "+", larger), button("Smaller", "−", smaller), button("Fit the graph into its frame", "Fit", fit)] };

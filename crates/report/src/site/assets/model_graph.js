@@ -128,6 +128,50 @@
     return el("div", { class: "graph-panel" }, el("div", { class: "line" }, el("h3", null, title), drawn.buttons, runtime ? problemsButton(graph, stateOf, drawn, remembered, redraw) : null), more, drawn.frame, shown);
   }
 
+  /** Most parts of names that a block has, and fewest nodes of a block. */
+  const MAX_DEPTH = 4;
+  const MIN_NODES = 2;
+
+  /** Blocks of a graph by the paths in the names of its nodes, `/layers.0/attention/MatMul`; none if names have no such paths. */
+  site.blocksOf = (graph) => {
+    const paths = graph.nodes.map((node) => node.name.split("/").filter(Boolean));
+    for (let depth = 1; depth <= MAX_DEPTH; depth += 1) {
+      const blocks = new Map();
+      paths.forEach((path, at) => {
+        const name = path.length > depth ? path.slice(0, depth).join("/") : "";
+        if (!name) return;
+        if (!blocks.has(name)) blocks.set(name, []);
+        blocks.get(name).push(at);
+      });
+      const large = [...blocks].filter(([, all]) => all.length >= MIN_NODES);
+      if (large.length > 1) return large;
+    }
+    return [];
+  };
+
+  /** A block as a graph of its own: values from outside are its inputs, and values for others its outputs. */
+  function blockGraph(graph, [name, positions]) {
+    const own = new Set(positions);
+    const nodes = positions.map((at) => graph.nodes[at]);
+    const made = new Set(nodes.flatMap((node) => node.out));
+    const used = new Set(graph.nodes.flatMap((node, at) => (own.has(at) ? [] : node.in)).concat(graph.outputs));
+    return { ...graph, title: `${graph.title}, block ${name}`, total: nodes.length, nodes,
+      inputs: [...new Set(nodes.flatMap((node) => node.in))].filter((value) => value && !made.has(value) && !textOf(graph.weights, value)), outputs: [...made].filter((value) => used.has(value)) };
+  }
+
+  /** A list of blocks, each with the worst state of its nodes on the runtime. */
+  function blockChoice(all, graph, blocks, chosen, runtime, change) {
+    const byKind = runtime ? answers(runtime) : new Map();
+    const keyOfNode = (node) => {
+      const answer = node.kind === null || node.kind === undefined ? null : byKind.get(labelOf(all.kinds[node.kind]));
+      return answer ? site.verdictState(answer.verdict) : "?";
+    };
+    const worst = (positions) => positions.map((at) => keyOfNode(graph.nodes[at])).reduce((a, b) => (site.isWorse(b, a) ? b : a));
+    return el("label", { class: "choice" }, "Block ", el("select", { id: "choose-block", onchange: (event) => change(event.target.value) },
+      el("option", { value: "", selected: !chosen }, `the whole graph (${plural(graph.total, "node")})`),
+      blocks.map(([name, positions]) => el("option", { value: name, selected: name === chosen }, `${runtime ? `${site.STATE[worst(positions)].sign} ` : ""}${name} (${plural(positions.length, "node")})`))));
+  }
+
   /** The section of the graph. It redraws itself when another runtime or graph is chosen. */
   site.modelGraph = (report, remembered) => {
     const all = report.graph;
@@ -136,8 +180,11 @@
     const draw = () => {
       const runtime = chosenRuntime(report.runtimes);
       const at = Math.min(remembered.graph || 0, all.graphs.length - 1);
-      const graph = all.graphs[at];
-      const choices = all.graphs.length > 1 ? el("label", { class: "choice" }, "Graph ", el("select", { id: "choose-graph", onchange: (event) => { Object.assign(remembered, { graph: Number(event.target.value), node: undefined, from: 0, zoom: 1, scroll: null }); draw(); } },
+      const whole = all.graphs[at];
+      const blocks = site.blocksOf(whole);
+      const block = blocks.find(([name]) => name === remembered.block);
+      const graph = block ? blockGraph(whole, block) : whole;
+      const choices = all.graphs.length > 1 ? el("label", { class: "choice" }, "Graph ", el("select", { id: "choose-graph", onchange: (event) => { Object.assign(remembered, { graph: Number(event.target.value), block: "", node: undefined, from: 0, zoom: 1, scroll: null }); draw(); } },
         all.graphs.map((one, index) => el("option", { value: index, selected: index === at }, `${one.title} (${plural(one.total, "node")})`)))) : null;
       const choose = (other) => {
         site.keepChoice({ on: keyOf(other) });
@@ -149,6 +196,11 @@
         report.runtimes.length > 0 ? [el("p", { class: "quiet" }, "Colours and signs show what each node does on the chosen runtime."), strip(report.runtimes, runtime, choose),
           el("p", { id: "kinds-sentence", role: "status" }, el("b", null, `${runtime.runtime} ${runtime.version}: ${runtime.verdict}.`), ` ${site.kindsSentence(runtime)}.`)] : null,
         choices,
+        blocks.length > 0 ? blockChoice(all, whole, blocks, remembered.block, runtime, (name) => {
+          Object.assign(remembered, { block: name, node: undefined, from: 0, zoom: 1, scroll: null });
+          draw();
+          document.getElementById("choose-block").focus();
+        }) : null,
         panel(report, all, graph, { title: graph.title, runtime, remembered, redraw: draw }),
         el("p", { class: "quiet" }, "Arrow keys walk along the edges. Keys +, − and 0 zoom. Drag or scroll to move."),
         site.legend(),
