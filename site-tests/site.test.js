@@ -10,7 +10,7 @@ import { HOSTILE, hasModule, launch, site } from "./browser.js";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const CASE = "ai.onnx/Abs-13/ranks/X=2x3x4/T=float";
 const PATTERN = "transposes/transposed_operand_of_product";
-const PAGES = ["#/", "#/op/ai.onnx/Conv", "#/op/ai.onnx/Resize?v=13&type=float16&with=mode=cubic", "#/op/ai.onnx/Cast?types=onnxruntime-1.32.0", "#/op/ai.onnx/Abs?on=own-0.1.0&b=ranks", `#/case/${CASE}`, "#/runtimes", "#/about", "#/disagreements", "#/compare", "#/compare/onnxruntime-1.20.1/onnxruntime-1.32.0", "#/findings", "#/finding/onnxruntime/gather-strings", "#/rules?at=rule-node/type", "#/model", "#/op/ai.onnx/Softmax?play=last_axis_by_default", "#/graphs", `#/graphs?topic=transposes&open=${PATTERN}`, `#/case/graph/${PATTERN}/near/vector_behind/T=float`];
+const PAGES = ["#/", "#/op/ai.onnx/Conv", "#/op/ai.onnx/Resize?v=13&type=float16&with=mode=cubic", "#/op/ai.onnx/Cast?types=onnxruntime-1.32.0", "#/op/ai.onnx/Abs?on=own-0.1.0&b=ranks", `#/case/${CASE}`, "#/runtimes", "#/about", "#/disagreements", "#/disagreements?both=onnxruntime-1.32.0,tract-0.23.9&kind=run", "#/heat/onnxruntime?only=changed&sort=changes&type=all", "#/together", "#/case/ai.onnx/Gather-13/every_axis/indices=2x2,axis=0/T=string,Tind=int32", "#/model?kinds=Softmax-13,ai.onnx.ml/Scaler-1,Gone-1", "#/compare", "#/compare/onnxruntime-1.20.1/onnxruntime-1.32.0", "#/findings", "#/finding/onnxruntime/gather-strings", "#/rules?at=rule-node/type", "#/model", "#/op/ai.onnx/Softmax?play=last_axis_by_default", "#/graphs", `#/graphs?topic=transposes&open=${PATTERN}`, `#/case/graph/${PATTERN}/near/vector_behind/T=float`];
 let browser;
 let home;
 
@@ -546,6 +546,229 @@ test("states are told apart without colours, and on paper", async () => {
   await close(page);
 });
 
+test("operators by release are sorted, filtered, and walked through with keys", async () => {
+  const page = await open("#/heat");
+  assert.equal(await page.locator("h1").textContent(), "onnxruntime: operators by release");
+  assert.equal(await page.locator("#choose-type").inputValue(), "", "float by default");
+  const releases = await page.evaluate(() => site.front().then((front) => front.columns.filter((column) => column.runtime === "onnxruntime").map((column) => column.version)));
+  const cells = await page.locator("#grid tbody tr[data-operator='ai.onnx/Softmax'] td").count();
+  assert.equal(cells, releases.length + 1);
+  const all = await page.locator("#grid tbody tr").count();
+  assert.ok(all > 150, String(all));
+  await page.selectOption("#choose-only", "changed");
+  await page.waitForFunction(() => location.hash.includes("only=changed"));
+  const some = await page.locator("#grid tbody tr").count();
+  assert.ok(some > 0 && some < all, `${some} of ${all}`);
+  await page.getByRole("button", { name: "Changes" }).click();
+  await page.waitForFunction(() => document.querySelector("th[aria-sort='descending']")?.textContent.startsWith("Changes"));
+  const sums = (await page.locator("#grid tbody td.number").allTextContents()).map((text) => text.split(" ").reduce((sum, one) => sum + Number(one.slice(1)), 0));
+  assert.ok(sums.every((sum, at) => sum > 0 && (at === 0 || sums[at - 1] >= sum)), sums.join());
+  await page.getByRole("button", { name: /^1\.15\.1/ }).click();
+  await page.waitForFunction(() => location.hash.includes("sort=onnxruntime-1.15.1"));
+  const ranks = await page.evaluate(() => [...document.querySelectorAll("#grid tbody td:nth-child(2) .mark")].map((mark) => site.STATE[/s-(\w)/.exec(mark.className)[1].replace("q", "?")].rank));
+  assert.ok(ranks.every((rank, at) => at === 0 || ranks[at - 1] <= rank), ranks.join());
+  await page.locator("#grid .cell[tabindex='0']").focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowRight");
+  assert.equal(await page.evaluate(() => document.activeElement.closest("td")?.cellIndex), 1);
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => location.hash.startsWith("#/op/ai.onnx/") && location.hash.includes("on=onnxruntime-1.15.1"));
+  await close(page);
+});
+
+test("a release with more behaviours is not worse for it", async () => {
+  const page = await open("#/about");
+  const moved = (...cells) => page.evaluate((texts) => site.changesOf(texts.map(site.cell)), cells);
+  assert.deepEqual(await moved("r30", "w1/31", "r30"), { better: 0, worse: 0 }, "the new behaviour alone is wrong");
+  assert.deepEqual(await moved("r30", "w1/30", "?", "r31"), { better: 1, worse: 1 });
+  assert.deepEqual(await moved("c1/20", "w1/20", "n", "w1/20"), { better: 1, worse: 0 });
+  await close(page);
+});
+
+test("shared failures are those of the cases of both runtimes", async () => {
+  const page = await open("#/together");
+  const [found, counted] = await page.evaluate(async () => {
+    const [front, { runtimes, ends }] = [await site.front(), await site.load("together")];
+    const columns = runtimes.map(front.column);
+    const sums = columns.map(() => columns.map(() => [0, 0]));
+    const isBad = (key) => "cwsea".includes(key);
+    for (const name of front.byName.keys()) {
+      const data = await site.load(`op/${name}`);
+      for (const behaviour of data.behaviours.filter(({ level }) => level !== "open")) {
+        for (const cases of Object.values(behaviour.v)) {
+          const keys = columns.map((at) => cases.map(([, outcome]) => site.OUTCOMES[data.outcomes[outcome][at]][1]));
+          const [bad, judged] = [keys.map((all) => all.some(isBad)), keys.map((all) => all.some((key) => !"?n".includes(key)))];
+          columns.forEach((_, from) => columns.forEach((__, to) => {
+            if (bad[from] && bad[to]) sums[from][to][0] += 1;
+            if (bad[from] && judged[to]) sums[from][to][1] += 1;
+          }));
+        }
+      }
+    }
+    return [ends.map((row) => row.map((one) => [one[0], one[0] + one[1] + one[2] + one[3]])), sums];
+  });
+  assert.deepEqual(found, counted);
+  assert.ok(found.length >= 6 && found[0][1][0] > 0);
+  const first = page.locator("table.together tbody tr").first();
+  assert.match(await first.locator("td a").first().textContent(), /^\d+ % Of [\d,]+ failing behaviours of /);
+  await first.locator("td a").first().click();
+  await page.waitForFunction(() => document.querySelector("main h1").textContent === "Disagreements");
+  assert.match(await page.locator("main [role=status]").textContent(), /^Only behaviours that fail on .* and /);
+  await close(page);
+});
+
+test("disagreements are ranked by the number of runtimes that agree", async () => {
+  const page = await open("#/disagreements");
+  const agreeing = async () => (await page.locator("table.disagreements").first().locator("tbody td:nth-child(2) b").allTextContents()).map(Number);
+  const first = await agreeing();
+  assert.ok(first.length === 100 && first.every((sum, at) => sum >= 2 && (at === 0 || first[at - 1] >= sum)), first.join());
+  const marks = await page.locator("table.disagreements tbody tr").first().locator("td:nth-child(2)").evaluate((cell) => {
+    const words = cell.querySelector(".quiet").textContent;
+    return [...cell.parentElement.querySelectorAll(".mark")].filter((mark) => mark.textContent.includes(words)).length;
+  });
+  assert.equal(marks, first[0]);
+  const all = Number(/[\d,]+/.exec(await page.locator("h2").first().textContent())[0].replace(",", ""));
+  await page.getByRole("button", { name: /^Show all/ }).first().click();
+  await page.waitForFunction(() => location.hash.includes("all=1"));
+  assert.equal((await agreeing()).length, all);
+  await close(page);
+});
+
+test("the case of a finding is shown, with what the runtime gave", async () => {
+  const page = await open("#/case/ai.onnx/Gather-13/every_axis/indices=2x2,axis=0/T=string,Tind=int32");
+  assert.equal(await page.locator("h2").first().textContent(), "The case");
+  const text = await page.locator(".sample pre").textContent();
+  assert.match(text, /indices: tensor\(int32\)\[2, 2\]/);
+  assert.match(text, /\nexpected\n {2}output_out = tensor\(string\)/);
+  const row = page.locator(".outcomes tr", { has: page.locator("th", { hasText: "onnxruntime 1.32.0" }) });
+  assert.match(await row.textContent(), /wrong values.*Gives an empty string for "ü"/);
+  const right = page.locator(".outcomes tr", { has: page.locator("th", { hasText: "onnx-reference 1.23.2" }) });
+  assert.doesNotMatch(await right.textContent(), /Gives/);
+  await close(page);
+  const other = await open("#/case/ai.onnx/Gather-13/every_axis/indices=2x2,axis=0/T=bool,Tind=int64");
+  assert.equal(await other.locator("h2").first().textContent(), "A case of this behaviour");
+  assert.doesNotMatch(await other.locator(".outcomes").textContent(), /Gives/);
+  await close(other);
+});
+
+test("a rule stands beside the sentences of the standard that state it, in the shown version", async () => {
+  const rule = (page, id) => page.locator(`#rule-${id} + dd`);
+  const page = await open("#/op/ai.onnx/Softmax?v=13");
+  assert.match(await rule(page, "formula").locator("blockquote").first().textContent(), /normalized exponential values for the given input/);
+  assert.equal(await page.locator("#rules blockquote", { hasText: "coerced" }).count(), 0);
+  await close(page);
+  const old = await open("#/op/ai.onnx/Softmax?v=1");
+  assert.ok(await old.locator("#rules blockquote", { hasText: "coerced" }).count() > 0, "version 1 coerces its input to two dimensions");
+  await close(old);
+});
+
+test("a layered layout holds 2,000 nodes: edges point down, and boxes do not overlap", async () => {
+  const page = await open("#/about");
+  const found = await page.evaluate(() => {
+    let seed = 7;
+    const random = () => { seed = (seed * 1103515245 + 12345) % 2147483648; return seed / 2147483648; };
+    const [sum, edges] = [2000, []];
+    for (let node = 1; node < sum; node += 1) {
+      edges.push([node - 1 - Math.floor(random() * Math.min(node, 4)), node]);
+      if (random() < 0.3) edges.push([Math.max(node - 1 - Math.floor(random() * 200), 0), node]);
+    }
+    const layout = site.layout(Array.from({ length: sum }, (_, at) => 60 + (at % 5) * 20), edges);
+    const overlaps = layout.rows.flatMap((row) => row.slice(1).filter((node, at) => layout.nodes[node].x - layout.nodes[row[at]].x < (layout.nodes[node].width + layout.nodes[row[at]].width) / 2));
+    const up = edges.filter(([from, to]) => layout.nodes[from].y >= layout.nodes[to].y);
+    const outside = layout.nodes.filter(({ x, y, width }) => x < width / 2 || x > layout.width - width / 2 || y < 0 || y > layout.height);
+    const cycle = site.layout([10, 10, 10], [[0, 1], [1, 0], [2, 2]]);
+    return { overlaps: overlaps.length, up: up.length, outside: outside.length, routes: layout.routes.length - edges.length, cycle: cycle.nodes.length, empty: site.layout([], []).nodes.length };
+  });
+  assert.deepEqual(found, { overlaps: 0, up: 0, outside: 0, routes: 0, cycle: 3, empty: 0 });
+  await close(page);
+});
+
+/** Draws the graph of a report of `sum` nodes of two kinds into a page, as the page of models does. */
+async function drawn(sum, options) {
+  const page = await open("#/about", options);
+  await page.evaluate((nodes) => {
+    const node = (at) => ({ name: at === 1 ? "constructor" : "", op: at % 2 === 0 ? "ai.onnx/Relu-13" : "ai.onnx/Mish-18", in: [at === 0 ? "x" : `v${at - 1}`], out: [`v${at}`], attributes: [], kind: at % 2, place: `node ${at}` });
+    const graph = { title: "main graph", total: nodes, inputs: ["x"], outputs: [`v${nodes - 1}`], weights: {}, values: { x: "float[2]" }, nodes: Array.from({ length: nodes }, (_, at) => node(at)) };
+    const kinds = [["Relu-13 T=float", "rank=1"], ["Mish-18 T=float", "rank=1"]];
+    const runtime = (version, verdicts) => ({ runtime: "onnxruntime", version, verdict: "wrong somewhere", kinds: kinds.map(([kind, settings], at) => ({ kind, settings, nodes: 1, first: "", says: verdicts[at], verdict: verdicts[at], case: null })), graphs: [] });
+    const report = { facts: { operators: {} }, findings: [{ place: "node 0, input 'x'", rule: "node/type", message: "has a made-up problem" }], runtimes: [runtime("1.31.1", ["runs", "wrong"]), runtime("1.32.0", ["runs", "unknown"])], graph: { kinds, graphs: [graph] } };
+    document.querySelector("main").replaceChildren(site.el("h1", null, "Graph"), site.modelGraph(report, {}));
+  }, sum);
+  return page;
+}
+
+test("the graph of a model has the results of the chosen runtime, and is walked through with keys", async () => {
+  const page = await drawn(3);
+  const boxes = page.locator(".graph .box");
+  assert.equal(await boxes.count(), 5, "three nodes, an input and an output");
+  assert.match(await page.locator("#kinds-sentence").textContent(), /onnxruntime 1\.32\.0.* 1 of 2 kinds of nodes run, 1 unknown\.$/);
+  assert.equal(await boxes.nth(1).locator("rect.dashed").count(), 1, "unknown is told by its form, too");
+  await page.getByRole("button", { name: /onnxruntime 1\.31\.1/ }).click();
+  assert.match(page.url(), /on=onnxruntime-1\.31\.1/);
+  assert.match(await page.locator("#kinds-sentence").textContent(), /1 of 2 kinds of nodes run, 1 do not\.$/);
+  assert.match(await boxes.nth(1).getAttribute("class"), /s-w/);
+  assert.equal(await boxes.nth(1).locator("path.outline").count(), 1);
+  await page.getByRole("listbox").focus();
+  await page.keyboard.press("ArrowDown");
+  assert.match(await page.locator(".node-facts").textContent(), /^Input of the graphx float\[2\]/);
+  await page.keyboard.press("ArrowDown");
+  assert.match(await page.locator(".node-facts").textContent(), /Relu-13.*runs.*x float\[2\].*node\/type has a made-up problem/);
+  await page.keyboard.press("ArrowDown");
+  assert.match(await page.locator(".node-facts").textContent(), /Mish-18 constructor.*wrong.*type unknown/);
+  assert.equal(await page.getByRole("listbox").getAttribute("aria-activedescendant"), await boxes.nth(1).getAttribute("id"));
+  const width = () => page.locator("svg.graph").evaluate((picture) => picture.getBoundingClientRect().width);
+  const before = await width();
+  await page.keyboard.press("+");
+  assert.ok(await width() > before);
+  await boxes.nth(2).click();
+  assert.match(await page.locator(".node-facts").textContent(), /^Relu-13/);
+  await page.getByRole("button", { name: "Next of 1 node not right" }).click();
+  assert.match(await page.locator(".node-facts").textContent(), /^Mish-18/);
+  await close(page);
+});
+
+test("a graph of more than 2,000 nodes is drawn in parts, and no drawing is wider than a phone", async () => {
+  const page = await drawn(2500, { viewport: { width: 390, height: 800 } });
+  assert.equal(await page.locator(".graph .box").count(), 2001);
+  assert.match(await page.locator("#graph").textContent(), /Nodes 1 to 2,000 of 2,500 nodes are drawn\./);
+  await page.locator("button.next-problem").click();
+  assert.match(await page.locator(".node-facts").textContent(), /^Mish-18 constructor/);
+  await page.getByRole("button", { name: "Next part" }).click();
+  assert.match(await page.locator("#graph").textContent(), /Nodes 2,001 to 2,500 of 2,500 nodes are drawn\./);
+  assert.equal(await page.locator(".graph .box").count(), 501);
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 390);
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], preload: false }));
+  assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 160)}`), []);
+  await close(page);
+});
+
+test("a block of a graph is drawn alone, by the paths in the names of its nodes", async () => {
+  const page = await drawn(12);
+  assert.equal(await page.locator("#choose-block").count(), 0, "these names have no paths");
+  await page.evaluate(() => {
+    const node = (at) => ({ name: `/model/${at < 6 ? "first" : "second"}/Relu_${at}`, op: "ai.onnx/Relu-13", in: [at === 0 ? "x" : `v${at - 1}`], out: [`v${at}`], attributes: [], kind: at === 7 ? 1 : 0, place: `node ${at}` });
+    const graph = { title: "main graph", total: 12, inputs: ["x"], outputs: ["v11"], weights: {}, values: {}, nodes: Array.from({ length: 12 }, (_, at) => node(at)) };
+    const kinds = [["good", ""], ["bad", ""]];
+    const runtime = { runtime: "own", version: "1", verdict: "wrong somewhere", graphs: [], kinds: kinds.map(([kind, settings], at) => ({ kind, settings, verdict: ["runs", "wrong"][at], says: "", case: null })) };
+    document.querySelector("main").replaceChildren(site.el("h1", null, "Graph"), site.modelGraph({ facts: {}, findings: [], runtimes: [runtime], graph: { kinds, graphs: [graph] } }, {}));
+  });
+  assert.deepEqual(await page.locator("#choose-block option").allTextContents(), ["the whole graph (12 nodes)", "✓ model/first (6 nodes)", "✗ model/second (6 nodes)"]);
+  await page.selectOption("#choose-block", "model/second");
+  assert.deepEqual((await page.locator(".graph .box.end text").allTextContents()), ["v5", "v11"]);
+  assert.equal(await page.locator(".graph .box").count(), 8);
+  assert.equal(await page.locator(".graph .box.s-w").count(), 1);
+  await close(page);
+});
+
+test("an address with the operator versions of a model shows them without the model", async () => {
+  const page = await open("#/model?kinds=Softmax-13,ai.onnx.ml/Scaler-1,Gone-1");
+  const rows = page.locator("#kinds-of-address tbody tr");
+  assert.deepEqual(await rows.locator("th").allTextContents(), ["Softmax-13", "ai.onnx.ml/Scaler-1", "Gone-1"]);
+  assert.ok(await rows.first().locator(".mark").count() >= 6);
+  await close(page);
+});
+
 test("the model of a case is downloaded, and what is missing is said", async () => {
   const page = await open("#/op/ai.onnx/Abs?b=ranks");
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download model.onnx" }).click()]);
@@ -588,13 +811,48 @@ test("a model that is dropped is checked, and converted", computed, async () => 
   assert.match(text, /1 node of 1 operator version/);
   assert.match(text, /onnxruntime 1\.32\.0 runs/);
   assert.equal(await page.locator("#on-runtimes details").first().locator("a").first().textContent(), "Relu-13");
+  assert.deepEqual(await page.locator("#graph .box text").allTextContents(), ["✓ Relu", "x", "y"]);
+  assert.ok(await page.locator(".runtime-strip button").count() > 10);
+  assert.match(await page.locator("#kinds-sentence").textContent(), /1 of 1 kind of nodes run\.$/);
+  await page.locator("#graph .box", { hasText: "Relu" }).click();
+  assert.match(await page.locator(".node-facts").textContent(), /Relu-13.*x float\[2\].*y float\[2\]/);
+  assert.match(page.url(), /kinds=Relu-13/, "the address has the operator versions, not the model");
   await page.fill("#convert-opset", "14");
   await page.getByRole("button", { name: "Convert" }).click();
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: /^Download/ }).click()]);
   assert.match(await page.locator("#convert-result").textContent(), /verified: .* outputs on 3 of 3 inputs/);
+  assert.deepEqual(await page.locator("#graph-pair .graph-panel h3").allTextContents(), ["Before: 1 node, 1 changed (Δ)", "At opset 14: 1 node, 1 changed (Δ)"]);
   const converted = readFileSync(await download.path());
   assert.ok(converted.includes("Relu") && converted.length > 20);
   assert.match(download.suggestedFilename(), /opset14\.onnx$/);
+  await close(page);
+});
+
+test("a model can be dropped on any page", async () => {
+  const page = await open("#/op/ai.onnx/Abs");
+  const drop = (bytes) => page.evaluate((all) => {
+    const data = new DataTransfer();
+    data.items.add(new File([new Uint8Array(all)], "dropped.onnx"));
+    window.dispatchEvent(new DragEvent("drop", { dataTransfer: data, cancelable: true }));
+  }, [...bytes]);
+  await drop(relu());
+  await page.waitForFunction(() => document.querySelector("main h1").textContent === "Drop a model");
+  if (hasModule()) {
+    await page.waitForSelector("#graph");
+    assert.match(await page.locator("#model-result").textContent(), /^dropped\.onnx: valid/);
+    await drop(Buffer.from("not a model"));
+    await page.waitForFunction(() => !document.querySelector("#graph") && !/Reading/.test(document.querySelector("#model-result").textContent));
+    assert.ok(!page.url().includes("kinds="), page.url());
+  }
+  await close(page);
+});
+
+test("any case is made in the browser", computed, async () => {
+  const page = await open("#/case/ai.onnx/Sum-8/broadcast_known_values/T=double");
+  assert.equal(await page.locator("#case-title").textContent(), "A case of this behaviour");
+  await page.getByRole("button", { name: "Make this case here" }).click();
+  await page.waitForFunction(() => document.getElementById("case-title").textContent === "The case");
+  assert.match(await page.locator("#made-case pre").textContent(), /opset ai\.onnx 8[\s\S]*tensor\(double\)[\s\S]*expected/);
   await close(page);
 });
 

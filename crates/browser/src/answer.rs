@@ -1,6 +1,7 @@
 //! Requests and answers as bytes.
 
 use onnx_conformance_reference::deadline::Deadline;
+use onnx_conformance_report::site::case_sample;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -21,6 +22,11 @@ enum Request {
     Convert(ConvertRequest),
     /// Run a model given as text.
     Run(RunRequest),
+    /// Make a case of the suite.
+    Case {
+        /// The id.
+        id: String,
+    },
 }
 
 /// Returns the answer to a request. Both consist of the length of a JSON text (four bytes, little-endian), the text, and the
@@ -39,6 +45,7 @@ fn respond(request: &[u8], deadline: &Deadline) -> Result<(Value, Vec<u8>), Requ
         Request::Check { name } => Ok((check(&name, file, deadline), Vec::new())),
         Request::Convert(request) => convert(&request, file, deadline),
         Request::Run(request) => Ok((run(&request, deadline)?, Vec::new())),
+        Request::Case { id } => Ok((json!({ "sample": case_sample(&id)? }), Vec::new())),
     }
 }
 
@@ -91,6 +98,10 @@ mod tests {
             (Some("runs"), Some("Softmax-13 T=float"))
         );
         assert!(runtimes.len() > 10, "{}", runtimes.len());
+        let graph = &answer["graph"];
+        assert_eq!(graph["graphs"][0]["nodes"][0]["op"], "ai.onnx/Softmax-13");
+        let kind = &newest["kinds"][0];
+        assert_eq!(graph["kinds"], json!([[kind["kind"], kind["settings"]]]), "nodes are matched by these labels");
     }
 
     #[test]
@@ -110,6 +121,7 @@ mod tests {
         let (answer, file) = ask(&json!({"do": "convert", "opset": newest(), "domain": "ai.onnx"}), &model());
         assert!(answer["proof"].as_str().unwrap().ends_with("outputs on 3 of 3 inputs"), "{answer}");
         assert_eq!(decode::model(file.into()).unwrap().opset_import[0].version(), i64::from(newest()));
+        assert_eq!(answer["graph"]["graphs"][0]["total"], 1);
         let mish =
             parse_model("<ir_version: 9, opset_import: [\"\" : 18]> g (float[2] x) => (float[2] y) { y = Elu (x) }");
         let (answer, file) =
@@ -118,6 +130,16 @@ mod tests {
             answer["error"].as_str().unwrap().contains("imports no opset of ai.onnx.ml") && file.is_empty(),
             "{answer}"
         );
+    }
+
+    #[test]
+    fn any_case_of_the_suite_is_made() {
+        let id = "ai.onnx/Sum-8/broadcast_known_values/T=double";
+        let (answer, _) = ask(&json!({"do": "case", "id": id}), b"");
+        assert_eq!(answer["sample"]["id"], id);
+        assert!(answer["sample"]["text"].as_str().unwrap().contains("tensor(double)"), "{answer}");
+        let (answer, _) = ask(&json!({"do": "case", "id": "ai.onnx/Sum-8/gone"}), b"");
+        assert!(answer["sample"].is_null() && answer["error"].is_null(), "{answer}");
     }
 
     #[test]

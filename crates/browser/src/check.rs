@@ -13,8 +13,8 @@ use onnx_conformance_reference::deadline::Deadline;
 use onnx_conformance_reference::proto::GraphProto;
 use onnx_conformance_reference::spec::canonical_domain;
 use onnx_conformance_report::models::{
-    CheckQuestions, InputPlan, NamedModel, Proof, RunFailure, RunLoaded, RuntimeReport, Trials, broken_rule,
-    examine_source, generated_trial,
+    CheckQuestions, DrawnModel, InputPlan, NamedModel, Proof, RunFailure, RunLoaded, RuntimeReport, Trials,
+    broken_rule, examine_source, generated_trial,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -57,7 +57,13 @@ pub(crate) fn check(name: &str, file: &[u8], deadline: &Deadline) -> Value {
         "unedited": report.unedited,
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
         "runtimes": measured.iter().map(runtime).collect::<Vec<_>>(),
+        "graph": graph(file, &limits),
     })
+}
+
+/// Returns the graphs of a model for a drawing; `None` if the file is not a model.
+fn graph(file: &[u8], limits: &Limits) -> Option<DrawnModel> {
+    Some(DrawnModel::new(&scan(file, limits).ok()?.model, limits))
 }
 
 fn finding(finding: &Finding) -> Value {
@@ -128,7 +134,9 @@ pub(crate) fn convert(
         return Ok((json!({ "edits": edits, "reasons": [reason] }), Vec::new()));
     }
     Ok(match proof(model.graph.as_ref(), &Bytes::copy_from_slice(file), &converted, &limits)? {
-        Proof::Same(text) | Proof::NotVerified(text) => (json!({ "edits": edits, "proof": text }), converted.into()),
+        Proof::Same(text) | Proof::NotVerified(text) => {
+            (json!({ "edits": edits, "proof": text, "graph": graph(&converted, &limits) }), converted.into())
+        }
         Proof::Differs(text) => {
             let reason = format!("the converted model has different outputs and is withheld: {text}");
             (json!({ "edits": edits, "reasons": [reason] }), Vec::new())

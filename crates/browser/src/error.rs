@@ -1,5 +1,6 @@
 //! Errors of requests, as the page shows them.
 
+use onnx_conformance_cases::generate::GenerateError;
 use onnx_conformance_reference::executor::RunError;
 use onnx_conformance_reference::model::ModelError;
 use onnx_conformance_report::site::InputsError;
@@ -31,6 +32,9 @@ pub(crate) enum RequestError {
     /// The model cannot be run.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// The case cannot be made.
+    #[error("the case cannot be made: {0}")]
+    Case(#[from] GenerateError),
     /// A limit of time or memory is exceeded.
     #[error("{0}")]
     Limit(String),

@@ -178,7 +178,8 @@ fn describe_node(text: &mut String, node: &NodeProto, depth: usize) {
     }
 }
 
-fn attribute_text(attribute: &AttributeProto) -> String {
+/// Formats the value of an attribute.
+pub(crate) fn attribute_text(attribute: &AttributeProto) -> String {
     use onnx::attribute_proto::AttributeType as A;
     let string = |bytes: &[u8]| format!("{:?}", String::from_utf8_lossy(bytes));
     if let Some(reference) = &attribute.ref_attr_name {

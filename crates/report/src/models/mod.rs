@@ -2,6 +2,7 @@
 
 mod closeness;
 mod comparison;
+mod drawn_graph;
 mod examine;
 mod files;
 mod fit;
@@ -22,6 +23,7 @@ mod trace;
 mod work;
 
 pub use comparison::is_degenerate;
+pub use drawn_graph::DrawnModel;
 pub use examine::{NamedModel, examine, examine_source};
 pub use files::{FilesError, ModelFile, ModelFolder, is_stdin, model_files, model_name};
 pub use generated_inputs::{InputFault, InputGenerationError, InputPlan, resized_ways};

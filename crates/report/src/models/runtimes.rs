@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use onnx_conformance_check::Limits;
+use onnx_conformance_check::facts::NodeFacts;
 use onnx_conformance_check::infer::{Inferred, NodeId, runtime_with_kernel};
 use onnx_conformance_check::validity::ModelFacts;
 use onnx_conformance_harness::findings::Findings;
@@ -127,6 +128,32 @@ pub(super) struct NodeKinds {
     others: BTreeMap<ForeignCall, NodeGroup>,
 }
 
+/// Kind of a node as a [`KindReport`] has it: the operator version with its types, and the settings.
+pub(super) type KindLabel = (String, String);
+
+/// Returns the kind of a node; `None` for a call of a function of the model.
+pub(super) fn kind_label(inferred: &Inferred<'_>, id: NodeId) -> Option<KindLabel> {
+    let facts = inferred.node_facts(id)?;
+    if inferred.bodies.function_of(facts.node).is_some() {
+        return None;
+    }
+    Some(match NodeKind::from_facts(&facts) {
+        Some(kind) => (kind.to_string(), kind.settings.to_string()),
+        None => foreign_label(&foreign_call(&facts)),
+    })
+}
+
+/// Returns the call of an operator that ONNX does not have.
+fn foreign_call(facts: &NodeFacts<'_>) -> ForeignCall {
+    let name = format!("{}/{}", canonical_domain(facts.node.domain()), facts.node.op_type());
+    let input = |position: usize| facts.inputs.get(position)?.as_ref()?.value_type.clone();
+    (name, runtime_with_kernel(facts.node.domain(), facts.node.op_type(), input))
+}
+
+fn foreign_label((operator, with_kernel): &ForeignCall) -> KindLabel {
+    (operator.clone(), with_kernel.map(|runtime| format!("kernel={runtime}")).unwrap_or_default())
+}
+
 /// Operator that ONNX does not have, and the runtime that is known to have a kernel for the types of the node.
 type ForeignCall = (String, Option<&'static str>);
 
@@ -151,10 +178,7 @@ impl NodeKinds {
             let group = if let Some(kind) = NodeKind::from_facts(&facts) {
                 all.kinds.entry(kind).or_insert_with(first)
             } else {
-                let name = format!("{}/{}", canonical_domain(facts.node.domain()), facts.node.op_type());
-                let input = |position: usize| facts.inputs.get(position)?.as_ref()?.value_type.clone();
-                let runtime = runtime_with_kernel(facts.node.domain(), facts.node.op_type(), input);
-                all.others.entry((name, runtime)).or_insert_with(first)
+                all.others.entry(foreign_call(&facts)).or_insert_with(first)
             };
             group.count += 1;
         }
@@ -357,15 +381,17 @@ impl RuntimeReport {
 
 impl KindReport {
     /// Creates the report on calls of an operator that ONNX does not have. The call names the runtime with a kernel for its types.
-    fn of_foreign_call((operator, with_kernel): &ForeignCall, group: &NodeGroup, runtime: &str) -> KindReport {
+    fn of_foreign_call(call: &ForeignCall, group: &NodeGroup, runtime: &str) -> KindReport {
+        let (_, with_kernel) = call;
+        let (kind, settings) = foreign_label(call);
         let (verdict, reason) = if *with_kernel == Some(runtime) {
             (NodeVerdict::LikelyRuns, "an operator of the runtime itself, not of ONNX")
         } else {
             (NodeVerdict::Unknown, "not an operator of ONNX")
         };
         KindReport {
-            kind: operator.clone(),
-            settings: with_kernel.map(|runtime| format!("kernel={runtime}")).unwrap_or_default(),
+            kind,
+            settings,
             nodes: group.count,
             first: group.place.clone(),
             id: Some(group.id),

@@ -10,6 +10,7 @@ use crate::site::columns::ShownColumns;
 use crate::site::operator::letter;
 use crate::site::severity::Ending;
 use crate::site::table::VersionTable;
+use crate::site::together::Together;
 
 /// A failing behaviour on a column, for all versions with the same outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -74,6 +75,8 @@ pub(crate) struct OperatorFailures {
     /// By column.
     pub(crate) changes: Vec<Vec<Changed>>,
     pub(crate) disagreements: Vec<Disagreement>,
+    /// Shared failures of the newest version of each runtime.
+    pub(crate) together: Together,
 }
 
 /// Outcome of a behaviour on a column.
@@ -91,6 +94,7 @@ impl OperatorFailures {
             failures: columns.iter().map(|_| Vec::new()).collect(),
             changes: columns.iter().map(|_| Vec::new()).collect(),
             disagreements: Vec::new(),
+            together: Together::default(),
         };
         for table in tables {
             for position in 0..table.behaviours.len() {
@@ -121,6 +125,9 @@ impl OperatorFailures {
                 changes.push(Changed { operator: operator.clone(), since, behaviour: name.clone(), from, to });
             }
         }
+        let newest: Vec<Option<Severity>> =
+            columns.newest().iter().map(|&column| Some(ends.get(column)?.as_ref()?.worst)).collect();
+        self.together.add(&newest);
         let open = behaviour.level == Level::Open;
         let mut letters: BTreeMap<String, char> = BTreeMap::new();
         let mut counts: BTreeMap<Severity, usize> = BTreeMap::new();

@@ -46,6 +46,8 @@ pub(crate) struct FindingData {
     pub(crate) text: FindingText,
     /// Behaviours that show it, by version.
     pub(crate) behaviours: BTreeMap<u32, BTreeSet<String>>,
+    /// Id of the smallest case that shows it. `does` says what the runtime gives for it.
+    pub(crate) sample: String,
 }
 
 /// Returns the findings that cases of these versions show.
@@ -67,7 +69,7 @@ pub(crate) fn about(findings: &Findings, tables: &[VersionTable]) -> Result<Vec<
             }
         }
         if !behaviours.is_empty() {
-            found.push(FindingData { text: FindingText::new(finding)?, behaviours });
+            found.push(FindingData { text: FindingText::new(finding)?, behaviours, sample: finding.sample.clone() });
         }
     }
     Ok(found)
@@ -84,5 +86,6 @@ mod tests {
         let scalar = findings.iter().find(|finding| finding.text.does.starts_with("Gives the shape")).unwrap();
         assert_eq!(scalar.text.runtime, "onnxruntime");
         assert_eq!(scalar.behaviours, BTreeMap::from([(13, BTreeSet::from(["scalar".to_owned()]))]));
+        assert!(scalar.sample.starts_with("ai.onnx/NonZero-13/"), "{}", scalar.sample);
     }
 }

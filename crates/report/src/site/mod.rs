@@ -22,6 +22,7 @@ mod search;
 mod severity;
 mod static_pages;
 mod table;
+mod together;
 mod tools;
 mod write;
 
@@ -33,6 +34,7 @@ pub(crate) use onnx_text::model as model_text;
 pub use operator::StandardTexts;
 pub use playground::{InputsError, read_inputs, value_text};
 pub(crate) use sample::expression as python_expression;
+pub use sample::{Sample, case_sample};
 pub(crate) use severity::{colour_of, letter_of, words_of};
 pub use static_pages::{BaseUrl, BaseUrlError, StaticError};
 pub(crate) use table::{Levels, VersionTable, name_of, states};

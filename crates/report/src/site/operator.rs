@@ -17,7 +17,7 @@ use crate::site::column::{Column, Detail};
 use crate::site::findings::FindingData;
 use crate::site::front::text;
 use crate::site::intern::Interned;
-use crate::site::sample::Sample;
+use crate::site::sample::{Sample, Samples};
 use crate::site::table::{Levels, VersionTable, states};
 
 /// Lines of the standard's text of each operator version, by its name.
@@ -42,6 +42,8 @@ pub(crate) struct OperatorData<'a> {
     settings: Vec<String>,
     behaviours: Vec<BehaviourData<'a>>,
     samples: BTreeMap<String, Sample>,
+    /// Samples of findings, by id.
+    others: BTreeMap<String, Sample>,
     findings: Vec<FindingData>,
     /// Messages and distances from results files, by id and column key.
     details: BTreeMap<String, BTreeMap<&'a str, Detail>>,
@@ -149,8 +151,8 @@ pub(crate) struct OperatorParts<'a> {
     pub(crate) sentences: &'a OperatorText,
     /// The columns.
     pub(crate) columns: &'a [Column],
-    /// A sample case per behaviour.
-    pub(crate) samples: BTreeMap<String, Sample>,
+    /// A sample case per behaviour, and those of findings.
+    pub(crate) samples: Samples,
     /// Findings about the operator.
     pub(crate) findings: Vec<FindingData>,
 }
@@ -188,7 +190,8 @@ pub(crate) fn operator<'a>(parts: OperatorParts<'a>) -> Result<OperatorData<'a>,
         outcomes: outcomes.into_texts(),
         settings: settings.into_texts(),
         behaviours,
-        samples,
+        samples: samples.behaviours,
+        others: samples.others,
         findings,
         details,
         also,

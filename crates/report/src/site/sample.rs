@@ -1,14 +1,15 @@
 //! Sample cases for the pages, one per behaviour: model, inputs and expected outputs, to read, copy and run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use onnx_conformance_cases::case::Case;
+use onnx_conformance_cases::case::{Case, CaseId};
 use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog, cases};
 use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_harness::run::Confirm as _;
 use onnx_conformance_reference::proto::{Message as _, decode, encode};
+use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
 use serde::Serialize;
 
@@ -24,7 +25,7 @@ const MAX_INPUT: usize = 600;
 
 /// A case to read, copy and run.
 #[derive(Debug, Serialize)]
-pub(crate) struct Sample {
+pub struct Sample {
     /// The id.
     id: String,
     /// Text with the model, the inputs and the expected outputs.
@@ -52,35 +53,56 @@ pub(crate) struct Sample {
     inputs: Option<Vec<(String, String)>>,
 }
 
-/// Returns a sample per behaviour in these versions: at the newest version that has it, with the first types.
+/// Samples of an operator.
+#[derive(Debug, Default)]
+pub(crate) struct Samples {
+    /// A case per behaviour: at the newest version that has it, with the first types.
+    pub(crate) behaviours: BTreeMap<String, Sample>,
+    /// Other requested cases, by id.
+    pub(crate) others: BTreeMap<String, Sample>,
+}
+
+/// Returns a sample per behaviour in these versions, and the cases of these ids.
 pub(crate) fn samples(
     catalog: &OperatorCatalog,
     tables: &[VersionTable],
     evidence: &ConfirmingRuntimes<'_>,
-) -> Result<BTreeMap<String, Sample>, GenerateError> {
-    let mut samples = BTreeMap::new();
+    ids: &BTreeSet<&str>,
+) -> Result<Samples, GenerateError> {
+    let mut samples = Samples::default();
     for table in tables.iter().rev() {
         let prefix = format!("{}/", table.version.qualified());
-        let mut wanted: BTreeMap<String, &str> = BTreeMap::new();
+        let of_version = ids.iter().filter(|id| id.starts_with(&prefix));
+        let mut wanted: BTreeMap<String, Option<&str>> = of_version.map(|id| ((*id).to_owned(), None)).collect();
         for (position, behaviour) in table.behaviours.iter().enumerate() {
-            if samples.contains_key(&behaviour.name) {
+            if samples.behaviours.contains_key(&behaviour.name) {
                 continue;
             }
             let of_behaviour = || table.cases.iter().filter(|case| case.behaviour == position);
             let is_plain = |types: &[(String, String)]| types.iter().any(|(_, label)| label == "float");
             let chosen = of_behaviour().find(|case| is_plain(&case.types)).or_else(|| of_behaviour().next());
-            wanted.extend(chosen.map(|case| (format!("{prefix}{}", case.name), behaviour.name.as_str())));
+            wanted.extend(chosen.map(|case| (format!("{prefix}{}", case.name), Some(behaviour.name.as_str()))));
         }
         if wanted.is_empty() {
             continue;
         }
         for mut case in cases(catalog, &table.version, &|id| wanted.contains_key(id))? {
-            let Some(behaviour) = wanted.get(&case.id) else { continue };
             evidence.confirm(&mut case);
-            samples.insert((*behaviour).to_owned(), sample(&case));
+            match wanted.get(&case.id) {
+                Some(Some(behaviour)) => samples.behaviours.insert((*behaviour).to_owned(), sample(&case)),
+                _ => samples.others.insert(case.id.clone(), sample(&case)),
+            };
         }
     }
     Ok(samples)
+}
+
+/// Makes the case of an id; `None` if no operator version of the suite has it.
+pub fn case_sample(id: &str) -> Result<Option<Sample>, GenerateError> {
+    let version = CaseId::parse(id).version().filter(|version| Specs::embedded().get(version).is_ok());
+    let Some(version) = version else { return Ok(None) };
+    let made = cases(&OperatorCatalog::embedded(), &version, &|planned| planned == id)?;
+    Ok(made.first().map(sample))
 }
 
 fn sample(case: &Case) -> Sample {
@@ -138,7 +160,7 @@ mod tests {
         let catalog = OperatorCatalog::embedded();
         let version: OperatorVersion = version.parse().unwrap();
         let table = VersionTable::new(&version, &[]).unwrap();
-        samples(&catalog, &[table], &ConfirmingRuntimes::empty()).unwrap()
+        samples(&catalog, &[table], &ConfirmingRuntimes::empty(), &BTreeSet::new()).unwrap().behaviours
     }
 
     #[test]
@@ -153,6 +175,30 @@ mod tests {
         let model = BASE64.decode(sample.model.as_ref().unwrap()).unwrap();
         assert!(decode::model(model.into()).unwrap().graph.is_some());
         assert!(samples.get("refuse/shapes_do_not_broadcast").unwrap().control.is_some());
+    }
+
+    #[test]
+    fn requested_cases_are_added_to_the_samples_of_behaviours() {
+        let versions = ["ai.onnx/Sum-8", "ai.onnx/Sum-13"];
+        let tables = versions.map(|version| VersionTable::new(&version.parse().unwrap(), &[]).unwrap());
+        let id = "ai.onnx/Sum-8/broadcast_known_values/T=double";
+        let of_behaviour = "ai.onnx/Sum-13/broadcast_known_values/T=float";
+        let ids = BTreeSet::from([id, of_behaviour, "ai.onnx/Sum-8/gone"]);
+        let found = samples(&OperatorCatalog::embedded(), &tables, &ConfirmingRuntimes::empty(), &ids).unwrap();
+        assert_eq!(found.behaviours["broadcast_known_values"].id, of_behaviour);
+        assert_eq!(found.others.keys().collect::<Vec<_>>(), [id]);
+        assert!(found.others[id].text.contains("tensor(double)"), "{}", found.others[id].text);
+    }
+
+    #[test]
+    fn any_case_is_made_by_its_id() {
+        let made = case_sample("ai.onnx/Sum-8/broadcast_known_values/T=double").unwrap().unwrap();
+        assert!(made.text.contains("tensor(double)"), "{}", made.text);
+        let refused = case_sample("ai.onnx/Sum-13/refuse/shapes_do_not_broadcast").unwrap().unwrap();
+        assert!(refused.control.is_some());
+        for id in ["ai.onnx/Sum-8/gone", "ai.onnx/Gone-1/a", "ai.onnx/Sum-2/a", "graph/a/b/good", ""] {
+            assert!(case_sample(id).unwrap().is_none(), "{id}");
+        }
     }
 
     #[test]

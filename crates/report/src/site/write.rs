@@ -39,6 +39,7 @@ use crate::site::static_pages::{
     self, BaseUrl, OperatorEntry, OperatorSources, PICTURE, Page, Sources, StaticError, front_head,
 };
 use crate::site::table::VersionTable;
+use crate::site::together::Together;
 use crate::site::tools::{self, ToolsError};
 use crate::tool_overview::ToolOverviewError;
 
@@ -69,8 +70,14 @@ const ASSETS: &[(&str, &str)] = &[
     ("runtime.js", include_str!("assets/runtime.js")),
     ("findings.js", include_str!("assets/findings.js")),
     ("rules.js", include_str!("assets/rules.js")),
+    ("heat.js", include_str!("assets/heat.js")),
+    ("together.js", include_str!("assets/together.js")),
+    ("disagreements.js", include_str!("assets/disagreements.js")),
     ("compare.js", include_str!("assets/compare.js")),
     ("module.js", include_str!("assets/module.js")),
+    ("layout.js", include_str!("assets/layout.js")),
+    ("drawing.js", include_str!("assets/drawing.js")),
+    ("model_graph.js", include_str!("assets/model_graph.js")),
     ("model.js", include_str!("assets/model.js")),
     ("play.js", include_str!("assets/play.js")),
     ("keys.js", include_str!("assets/keys.js")),
@@ -289,7 +296,8 @@ impl Parts<'_> {
         let version = OperatorVersion::new(domain, name, 1);
         let file = self.catalog.get(&version)?;
         let findings = findings::about(self.findings, &tables)?;
-        let samples = samples(self.catalog, &tables, self.evidence)?;
+        let of_findings: BTreeSet<&str> = findings.iter().map(|finding| finding.sample.as_str()).collect();
+        let samples = samples(self.catalog, &tables, self.evidence, &of_findings)?;
         let (texts, standard, columns) = (self.texts, self.standard, self.columns);
         let nothing = OperatorText::default();
         let sentences = self.sentences.get(&format!("{domain}/{name}")).unwrap_or(&nothing);
@@ -336,6 +344,13 @@ fn write_operators(out: &mut Output, columns: &ShownColumns, operators: &[Operat
     }
     let disagreements: Vec<&Disagreement> = operators.iter().flat_map(|pages| &pages.failures.disagreements).collect();
     out.json("data/disagreements.js", &disagreements)?;
+    let mut together = Together::default();
+    for pages in operators {
+        together.merge(&pages.failures.together);
+    }
+    let keys: Vec<&str> =
+        columns.newest().iter().filter_map(|&column| columns.get(column)).map(|column| column.key.as_str()).collect();
+    out.json("data/together.js", &serde_json::json!({ "runtimes": keys, "ends": together }))?;
     out.json("data/search.js", &operators.iter().map(|pages| &pages.words).collect::<Vec<_>>())
 }
 

@@ -7,9 +7,9 @@
   /** Pages by other names. */
   const PAGES = {
     operators: [], operator: [], home: [], index: [], front: [], finding: ["findings"], runtime: ["runtimes"], graph: ["graphs"], tool: ["tools"],
-    releases: ["release"], disagreement: ["disagreements"], check: ["model"], models: ["model"], help: ["about"],
+    releases: ["release"], disagreement: ["disagreements"], check: ["model"], map: ["heat"], models: ["model"], help: ["about"],
   };
-  const NAMES = ["findings", "graphs", "tools", "runtimes", "compare", "disagreements", "model", "rules", "about"];
+  const NAMES = ["findings", "graphs", "tools", "runtimes", "heat", "together", "compare", "disagreements", "model", "rules", "about"];
 
   /** Links to names, separated by commas. */
   site.links = (names, hrefOf) => names.map((name, at) => [at > 0 ? ", " : "", link(hrefOf(name), null, name)]);

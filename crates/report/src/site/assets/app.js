@@ -94,6 +94,12 @@ const site = (() => {
     }
   }
 
+  /** Changes the choices in the address, and leaves the page as it is. */
+  function keepChoice(changes) {
+    const { parts, chosen } = address();
+    history.replaceState(null, "", href(parts, { ...Object.fromEntries(chosen), ...changes }));
+  }
+
   const operatorHref = (domain, name, chosen) => href(["op", domain, name], chosen);
   const caseHref = (id) => href(["case", ...id.split("/")]);
 
@@ -112,7 +118,7 @@ const site = (() => {
     const found = pages.find((one) => one.name === name) || pages.find((one) => one.name === "missing");
     const main = document.getElementById("main");
     const turn = ++drawn;
-    const inMenu = { op: "front", case: "front", finding: "findings", runtime: "runtimes" }[name] || name;
+    const inMenu = { op: "front", case: "front", finding: "findings", runtime: "runtimes", heat: "runtimes", together: "runtimes" }[name] || name;
     for (const one of document.querySelectorAll("nav a")) {
       if (one.dataset.page === inMenu) one.setAttribute("aria-current", "page");
       else one.removeAttribute("aria-current");
@@ -200,7 +206,7 @@ const site = (() => {
   document.addEventListener("DOMContentLoaded", () => show(false));
 
   return {
-    loaded, load, el, link, code, count, plural, table, address, href, choose, lead, operatorHref, caseHref, page, say,
+    loaded, load, el, link, code, count, plural, table, address, href, choose, keepChoice, lead, operatorHref, caseHref, page, say,
     copyButton, saveButton,
   };
 })();

@@ -23,11 +23,11 @@
   const bytes = (text) => Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
 
   /** A case of a behaviour: model, inputs, expected values, and how to run it. */
-  site.sample = (front, data, sample, behaviour) => {
+  site.sample = (front, data, sample, shown) => {
     if (!sample) return el("p", { class: "quiet" }, "This page has no case of this behaviour.");
     const name = sample.id.replace(/[^A-Za-z0-9._-]+/g, "_");
     return el("div", { class: "sample" },
-      el("p", null, "For example ", link(site.caseHref(sample.id), null, sample.id), sample.evidence ? el("span", { class: "quiet" }, `, confirmed by ${sample.evidence}`) : null),
+      el("p", null, sample.id === shown ? "The expected outputs follow from the standard" : ["For example ", link(site.caseHref(sample.id), null, sample.id)], sample.evidence ? el("span", { class: "quiet" }, `, confirmed by ${sample.evidence}`) : null),
       sample.control ? el("p", null, "The same model without the violation, which must run: ", link(site.caseHref(sample.control), null, sample.control)) : null,
       el("pre", { tabindex: "0" }, sample.text),
       el("p", { class: "actions" },
@@ -37,6 +37,26 @@
         sample.model ? site.saveButton("Download model.onnx", `${name}.onnx`, "application/octet-stream", () => bytes(sample.model)) : null,
         site.copyButton("Copy command", `onnx-conformance run '${sample.id}'`)));
   };
+
+  /** The section of a case whose text the site does not have: the program of the browser makes it, or another case stands for it. */
+  function madeCase(front, data, sample, id) {
+    if (!site.hasModule(front)) return [el("p", null, "This site has no text of the case itself. The command show prints it."), site.sample(front, data, sample, id)];
+    const holder = el("div", { id: "made-case", "aria-live": "polite" }, site.sample(front, data, sample, id));
+    const button = el("button", { type: "button", onclick: async () => {
+      button.disabled = true;
+      try {
+        const { answer } = await site.ask({ do: "case", id });
+        if (answer.error || !answer.sample) throw new Error(answer.error || "the suite has no such case");
+        document.getElementById("case-title").textContent = "The case";
+        holder.replaceChildren(site.sample(front, data, answer.sample, id));
+        button.parentElement.remove();
+      } catch (error) {
+        holder.replaceChildren(el("p", { class: "notice" }, `The case was not made: ${error.message}.`));
+        button.disabled = false;
+      }
+    } }, "Make this case here");
+    return [el("p", null, button, " ", el("span", { class: "quiet" }, "in this browser, with its inputs and expected outputs")), holder];
+  }
 
   site.page("case", async (parts, chosen) => {
     const id = parts.join("/");
@@ -57,15 +77,20 @@
     const [, outcomes, settings] = all.find(([end]) => `${behaviour.n}${end}` === rest);
     const rule = data.rules.find((one) => [...one.shown, ...one.broken].some((shown) => behaviour.n === shown || behaviour.n === `large/${shown}`));
     const details = data.details[id] || {};
-    const sample = data.samples[behaviour.n];
+    const sample = (data.others || {})[id] || data.samples[behaviour.n];
+    // The sample of a finding has a sentence of what the runtime gives for it.
+    const shownBy = data.findings.filter((finding) => finding.sample === id);
+    const isBad = (letter) => !"P?nND".includes(letter);
     const rows = front.columns.map((column, at) => {
       const letter = data.outcomes[outcomes][at] || "?";
       const [words, state] = site.OUTCOMES[letter];
       const detail = details[column.key];
+      const given = isBad(letter) ? shownBy.filter((finding) => finding.runtime === column.runtime) : [];
       return { column, letter, row: [
         link(site.href(["runtime", column.key]), null, front.title(column)),
         el("td", null, site.mark({ key: state, bad: 0, total: 0 }, words, { title: words })),
-        el("td", null, detail ? el("span", { class: "message" }, detail.m || "", detail.u !== undefined ? ` (${site.count(detail.u)} ULP)` : "") : ""),
+        el("td", null, detail ? el("span", { class: "message" }, detail.m || "", detail.u !== undefined ? ` (${site.count(detail.u)} ULP)` : "") : null,
+          given.map((finding) => el("div", { class: "given" }, `${finding.does} `, link(site.findingHref(finding.runtime, finding.id), null, "finding")))),
       ] };
     });
     const position = all.findIndex(([end]) => `${behaviour.n}${end}` === rest);
@@ -73,7 +98,7 @@
       const other = all[position + step];
       return other ? link(site.caseHref(`${domain}/${name}-${since}/${behaviour.n}${other[0]}`), { class: "chip" }, words) : null;
     };
-    const fails = (runtime) => rows.some(({ column, letter }) => column.runtime === runtime && !"P?nND".includes(letter));
+    const fails = (runtime) => rows.some(({ column, letter }) => column.runtime === runtime && isBad(letter));
     const findings = data.findings.filter((finding) => (finding.behaviours[since] || []).includes(behaviour.n) && fails(finding.runtime));
     return [
       el("p", { class: "crumbs" }, link(site.operatorHref(domain, name, { v: since }), null, `${domain}/${name}-${since}`), " · ",
@@ -83,14 +108,14 @@
       el("p", null, behaviour.refusal ? "Must be refused" : "Must run", `, ${behaviour.level}. `,
         rule ? [el("b", null, rule.id), `: ${rule.says}.`] : null,
         data.settings[settings] ? [" Settings of the node: ", code(data.settings[settings]), "."] : null),
+      el("h2", { id: "case-title" }, sample && sample.id === id ? "The case" : "A case of this behaviour"),
+      sample && sample.id === id ? site.sample(front, data, sample, id) : madeCase(front, data, sample, id),
       el("h2", null, "Outcomes"),
-      el("div", { class: "scroll" }, site.table({ class: "outcomes" }, ["runtime", "outcome", "message"], rows.map(({ row }) => row))),
-      el("p", { class: "quiet" }, "Committed measurements have only outcomes; results files also have messages and distances."),
+      el("div", { class: "scroll" }, site.table({ class: "outcomes" }, ["runtime", "outcome", "what it gave"], rows.map(({ row }) => row))),
+      el("p", { class: "quiet" }, "Committed measurements have only outcomes. Findings say what a runtime gave for their smallest case; results files have messages and distances."),
       findings.map((finding) => el("article", { class: "finding" }, el("h3", null, link(site.findingHref(finding.runtime, finding.id), null, finding.title)), el("p", { class: "quiet" }, `${finding.runtime} ${finding.versions}`), el("p", null, finding.proof), finding.text ? el("p", null, finding.text) : null, el("p", null, finding.does))),
       el("h2", null, "Run it"),
       el("pre", { tabindex: "0" }, `onnx-conformance show '${id}'\nonnx-conformance run '${id}' --runtime onnxruntime\nonnx-conformance export case '${id}'`),
-      el("h2", null, sample && sample.id === id ? "The case" : "A case of this behaviour"),
-      site.sample(front, data, sample, behaviour),
     ];
   });
 })();

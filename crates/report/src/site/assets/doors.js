@@ -46,10 +46,12 @@
         door("runtime", "I make a runtime", "Where does it differ from the standard, and why?", [
           ["#/findings", "Findings", "with a program to copy as an issue"],
           ["#/runtimes", "Runtimes", "every failing behaviour of each version"],
+          ["#/heat", "Operators by release", "what each release fixed or broke"],
           ["#/graphs", "Graphs", "patterns that an optimizer must not rewrite wrongly"],
         ]),
         door("standard", "I write the standard", "Where is the text unclear, and what do runtimes do?", [
           ["#/disagreements", "Disagreements", "runtimes agree with each other, but not with the text"],
+          ["#/together", "Who fails together", "how many failures two runtimes share"],
           [site.href([], { opset: newest, at: "operators" }), `Opset ${newest}`, "who supports it"],
           ["#/tools", "Tools", "converters, shape inference, checkers"],
         ])),

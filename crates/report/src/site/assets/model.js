@@ -5,13 +5,13 @@
   const { el, link, code, plural } = site;
   /** The last model. It is not uploaded. */
   let given = null;
+  /** A file that was dropped and is not read yet. */
+  let dropped = null;
 
-  /** State whose colours a verdict has. */
-  const STATES = {
-    runs: "r", "runs, inexact": "i", "likely runs": "p", unknown: "?", "wrong somewhere": "w", "may fail": "e", "fails when run": "e", "will not load": "d",
-    "runs-but-for-special-values": "s", inexact: "i", "likely-runs": "p", "wrong-on-some-processors": "w", "partly-not-here": "d", "not-here": "d", "partly-fails": "e", fails: "e", wrong: "w", crashes: "c",
+  const mark = (verdict, words) => {
+    const key = site.verdictState(verdict);
+    return el("span", { class: `mark s-${key === "?" ? "q" : key}` }, words);
   };
-  const mark = (verdict, words) => el("span", { class: `mark s-${STATES[verdict] === "?" ? "q" : STATES[verdict] || "q"}` }, words);
 
   function facts({ facts: model, same_operators: same, unedited }) {
     if (!model) return null;
@@ -78,12 +78,14 @@
         const file = await given.file.arrayBuffer();
         const { answer, bytes } = await site.ask({ do: "convert", domain: domain.value, opset: Number(opset.value) }, file);
         const name = given.file.name.replace(/(\.onnx)?$/i, `.opset${opset.value}.onnx`);
+        const pair = answer.graph && report.graph ? site.graphPair(report, report.graph, answer.graph, ["Before", `At opset ${opset.value}`]) : null;
         result.replaceChildren(...[
           answer.error ? el("p", { class: "notice" }, answer.error) : null,
           list("It cannot be converted", answer.reasons), list("Edits", answer.edits),
           answer.edits && answer.edits.length === 0 ? el("p", null, "There is nothing to do: the model already has these versions.") : null,
           answer.proof ? el("p", null, `${answer.proof}.`) : null,
           answer.proof ? site.saveButton(`Download ${name}`, name, "application/octet-stream", () => bytes) : null,
+          pair,
         ].flat(3).filter(Boolean));
       } catch (error) {
         result.replaceChildren(el("p", { class: "notice" }, `The model was not converted: ${error.message}.`));
@@ -98,7 +100,7 @@
   function shown(front, report) {
     return [
       el("p", { class: "lead" }, el("b", null, given.file.name), `: ${report.verdict}`),
-      facts(report), el("section", { id: "rules-broken" }, el("h2", null, "Rules"), findings(report.findings)),
+      facts(report), site.modelGraph(report, given.drawn), el("section", { id: "rules-broken" }, el("h2", null, "Rules"), findings(report.findings)),
       report.runtimes.length > 0 ? el("section", { id: "on-runtimes" }, el("h2", null, "On every measured runtime"),
         el("p", { class: "quiet" }, "Each node is compared with the cases of its operator version, types and settings."), runtimes(report.runtimes)) : null,
       report.facts && report.status !== "unreadable" ? conversion(front, report) : null,
@@ -106,34 +108,53 @@
   }
 
   async function take(front, file, result) {
-    given = { file };
+    given = { file, drawn: {} };
     result.replaceChildren(el("p", { class: "quiet" }, `Reading ${file.name}…`));
     try {
       if (file.size > 1 << 30) throw new Error("it has more than 1 GiB; `onnx-conformance check` accepts models of any size, since it does not read weights");
       const { answer } = await site.ask({ do: "check", name: file.name }, await file.arrayBuffer());
       if (given.file !== file) return;
       given.report = answer;
+      if (site.address().parts[0] === "model") site.keepChoice({ kinds: site.kindsOfModel(answer) });
       result.replaceChildren(...(answer.error ? [el("p", { class: "notice" }, answer.error)] : shown(front, answer)));
     } catch (error) {
       if (given.file === file) result.replaceChildren(el("p", { class: "notice" }, `${file.name} was not checked: ${error.message}.`));
     }
   }
 
-  site.page("model", async () => {
+  site.page("model", async (_, chosen) => {
     const front = await site.front();
+    const kinds = chosen.get("kinds");
     const head = [el("h1", null, "Drop a model"), el("p", { class: "lead" }, "Shows violated rules, the opsets at which the model keeps its meaning, and the behaviour of measured runtimes for its nodes. The model is read in this browser and is not uploaded.")];
-    if (!site.hasModule(front)) return [...head, site.withoutModule(), el("p", null, "The program does the same: ", code("onnx-conformance check --runtime all model.onnx"))];
+    const ofAddress = () => (kinds ? site.kindsOfAddress(front, kinds) : null);
+    if (!site.hasModule(front)) return [...head, site.withoutModule(), el("p", null, "The program does the same: ", code("onnx-conformance check --runtime all model.onnx")), ofAddress()];
     const result = el("div", { id: "model-result", "aria-live": "polite" });
     const input = el("input", { id: "model-file", type: "file", accept: ".onnx", onchange: () => input.files[0] && take(front, input.files[0], result) });
-    const drop = el("div", { class: "drop",
-      ondragover: (event) => { event.preventDefault(); drop.classList.add("over"); },
-      ondragleave: () => drop.classList.remove("over"),
-      ondrop: (event) => {
-        event.preventDefault();
-        drop.classList.remove("over");
-        if (event.dataTransfer.files[0]) take(front, event.dataTransfer.files[0], result);
-      } }, el("label", { for: "model-file" }, "Drop a model.onnx here, or choose one "), input);
-    if (given?.report && !given.report.error) result.replaceChildren(...shown(front, given.report));
+    const drop = el("div", { class: "drop", id: "drop" }, el("label", { for: "model-file" }, "Drop a model.onnx anywhere on this site, or choose one "), input);
+    if (dropped) take(front, dropped, result);
+    else if (given?.report && !given.report.error) result.replaceChildren(...shown(front, given.report));
+    else if (kinds) result.replaceChildren(ofAddress());
+    dropped = null;
     return [...head, drop, result];
+  });
+
+  /** A model may be dropped on every page. */
+  const hasFile = (event) => [...(event.dataTransfer?.types || [])].includes("Files");
+  const over = (isOver) => document.getElementById("drop")?.classList.toggle("over", isOver);
+  window.addEventListener("dragover", (event) => {
+    if (!hasFile(event)) return;
+    event.preventDefault();
+    over(true);
+  });
+  window.addEventListener("dragleave", (event) => { if (!event.relatedTarget) over(false); });
+  window.addEventListener("drop", (event) => {
+    if (!hasFile(event)) return;
+    event.preventDefault();
+    over(false);
+    [dropped] = event.dataTransfer.files;
+    if (!dropped) return;
+    const { parts, chosen } = site.address();
+    if (parts[0] === "model") site.lead(site.href(["model"], { on: chosen.get("on") }));
+    else location.hash = "#/model";
   });
 })();

@@ -109,13 +109,30 @@
       el("div", { class: at < 0 ? "" : "columns" }, at < 0 ? typesByRuntime(front, data, version, columns, level) : types(front, data, [at], level)), site.legend());
   }
 
-  function rules(data, chosen) {
+  /** Number of sentences that a rule shows at first. */
+  const MAX_SENTENCES = 2;
+
+  /** The sentences of the standard that a rule follows from, in the shown version. Labels of a few words come last. */
+  site.sentencesOf = (data, version, id) => {
+    const isShort = (one) => one.t.split(" ").length < 5;
+    const own = data.sentences.filter((one) => one.s === "tested" && one.v.includes(version.since) && one.w.split(", ").includes(id));
+    return [...own.filter((one) => !isShort(one)), ...own.filter(isShort)];
+  };
+
+  function sourceOf(data, version, id) {
+    const quotes = site.sentencesOf(data, version, id).map((one) => el("blockquote", { class: "sentence" }, one.t, el("div", { class: "quiet" }, one.p)));
+    const rest = quotes.slice(MAX_SENTENCES);
+    return [quotes.slice(0, MAX_SENTENCES), rest.length > 0 ? el("details", null, el("summary", { class: "quiet" }, `${plural(rest.length, "more sentence")} of the standard`), rest) : null];
+  }
+
+  function rules(data, version, chosen) {
     if (data.rules.length === 0) return null;
     const known = new Set(data.behaviours.map((behaviour) => behaviour.n));
     const find = (name) => [name, `large/${name}`].find((one) => known.has(one));
     const chips = (names) => names.map(find).filter(Boolean).map((name) => link(site.operatorHref(data.domain, data.name, { ...Object.fromEntries(chosen), b: name, at: "behaviour" }), { class: "chip" }, name));
-    return el("section", { id: "rules" }, el("h2", null, "Rules"), el("dl", { class: "rules" }, data.rules.map((rule) => [
+    return el("section", { id: "rules" }, el("h2", null, "Rules"), data.sentences.length > 0 ? el("p", { class: "quiet" }, `Under a rule are the sentences of the standard that state it in ${data.name}-${version.since}.`) : null, el("dl", { class: "rules" }, data.rules.map((rule) => [
       el("dt", { id: `rule-${rule.id}` }, rule.id), el("dd", null, `${rule.says}.`,
+        sourceOf(data, version, rule.id),
         rule.shown.length > 0 ? el("div", null, el("span", { class: "quiet" }, "shown by "), chips(rule.shown)) : null,
         rule.broken.length > 0 ? el("div", null, el("span", { class: "quiet" }, "must be refused "), chips(rule.broken)) : null)])));
   }
@@ -266,7 +283,7 @@
       ];
       const made = [el("tr", null, row)];
       const settings = isOpen ? [...new Set(cases.map(([, , at]) => data.settings[at]).filter(Boolean))] : [];
-      if (isOpen) made.push(el("tr", { class: "more" }, el("td", { colspan: "3" }, settings.length > 0 ? el("p", { class: "quiet" }, "Settings of the node: ", settings.slice(0, 12).map((text, at) => [at > 0 ? "; " : "", code(text)]), settings.length > 12 ? ` and ${settings.length - 12} more` : "") : null, site.sample(front, data, data.samples[behaviour.n], behaviour, columns))));
+      if (isOpen) made.push(el("tr", { class: "more" }, el("td", { colspan: "3" }, settings.length > 0 ? el("p", { class: "quiet" }, "Settings of the node: ", settings.slice(0, 12).map((text, at) => [at > 0 ? "; " : "", code(text)]), settings.length > 12 ? ` and ${settings.length - 12} more` : "") : null, site.sample(front, data, data.samples[behaviour.n]))));
       return made;
     };
     const titles = { 0: "Must run", 1: "Must run, large", 2: "Must be refused", 3: "Must be refused" };
@@ -326,7 +343,7 @@
         measured(front, data, version, columns, level), site.columnChooser(front, columns)),
       site.behaviours(front, data, version, chosen, columns),
       typeSection(front, data, version, chosen, columns, level),
-      rules(data, chosen),
+      rules(data, version, chosen),
       sentences(data, version),
       el("section", { id: "accuracy" }, el("h2", null, "Accuracy"), el("dl", { class: "accuracy" }, data.accuracy.map(([of, rule]) => [el("dt", null, of), el("dd", null, rule)]))),
       changes(data, version, chosen),

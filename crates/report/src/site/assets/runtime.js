@@ -1,6 +1,6 @@
 "use strict";
 
-/** Runtimes: one in full, all in a list, where they disagree; and about the site. */
+/** Runtimes: one in full, all in a list; and about the site. */
 (() => {
   const { el, link, code, table, plural, count } = site;
   const sentence = (front, opset, at) => {
@@ -98,7 +98,7 @@
       el("dl", { class: "facts" }, facts.map(([name, value]) => [el("dt", null, name), el("dd", null, value)])),
       el("p", { class: "actions" }, site.select("cases", "level", [["", "required"], ["recommended", "and recommended"]], level ? "recommended" : ""),
         site.saveButton("Download failures (JSON)", `${key}.json`, "application/json", () => JSON.stringify({ runtime: column.runtime, version: column.version, suite: front.suite, faults: failures }, null, 1))),
-      el("p", null, link(site.href(["graphs"], { cols: key }), null, "Graphs"), " of several nodes have a page of their own."),
+      el("p", null, link(site.href(["heat", column.runtime]), null, "Operators by release"), " in one table. ", link(site.href(["graphs"], { cols: key }), null, "Graphs"), " of several nodes have a page of their own."),
       releases(front, data, column),
       ownFindings(data, column),
       groups.length === 0 ? el("p", null, "All measured cases are right.") : null,
@@ -111,28 +111,12 @@
     const rows = front.columns.map((column, at) => [link(site.href(["runtime", column.key]), null, front.title(column)),
       column.opsets && column.opsets["ai.onnx"] ? column.opsets["ai.onnx"].join("–") : "not said", [column.date, column.platform].filter(Boolean).join(", "),
       `${sentence(front, opsetFor(front, column, chosen), at)}.`]);
-    return [el("h1", { "data-plain": "runtime/index.html" }, "Runtimes"), el("div", { class: "scroll" }, table({ class: "wide" }, ["runtime", "opsets", "measured", "in a sentence"], rows)),
+    const names = [...new Set(front.columns.filter((column) => !column.file).map((column) => column.runtime))];
+    return [el("h1", { "data-plain": "runtime/index.html" }, "Runtimes"),
+      el("p", null, "Operators by release: ", site.links(names, (name) => site.href(["heat", name])), ". ", link("#/together", null, "Who fails together"), "."),
+      el("div", { class: "scroll" }, table({ class: "wide" }, ["runtime", "opsets", "measured", "in a sentence"], rows)),
       front.elsewhere.length > 0 ? el("section", null, el("h2", null, "Results of another suite"), front.elsewhere.map(([title, remarks, outcomes]) => el("article", { class: "notice" },
         el("h3", null, title), el("p", null, remarks.join("; ")), el("p", null, outcomes.map(([outcome, sum]) => `${count(sum)} ${outcome}`).join(", "))))) : null];
-  });
-
-  site.page("disagreements", async () => {
-    const [front, all] = [await site.front(), await site.load("disagreements")];
-    const shown = front.newest.filter((at) => all.some((one) => one.ends[front.columns[at].key]));
-    const list = (some) => el("div", { class: "scroll" }, table({ class: "disagreements" }, ["operator", "behaviour", ...shown.map((at) => front.title(front.columns[at]))], some.map((one) => {
-      const [domain, name] = one.op.split("/");
-      return [`${name}-${one.v.join(", ")}`, link(site.operatorHref(domain, name, { v: one.v.at(-1), b: one.b, at: "behaviour" }), null, one.b),
-        ...shown.map((at) => {
-          const letter = one.ends[front.columns[at].key];
-          return letter ? site.mark({ key: site.OUTCOMES[letter][1], bad: 0, total: 0 }, site.OUTCOMES[letter][0].replace(" an invalid model", ""), { title: site.OUTCOMES[letter][0] }) : "";
-        })];
-    })));
-    const [open, against] = [all.filter((one) => one.open), all.filter((one) => !one.open)];
-    return [el("h1", null, "Disagreements"),
-      el("p", { class: "lead" }, "Behaviours for which two or more runtimes agree with each other but not with the standard's text; perhaps the text has to change. Only the newest version of each runtime counts. ",
-        "Two runtimes with wrong values need not have the same values."),
-      el("h2", null, `Against the text: ${plural(against.length, "behaviour")}`), against.length > 0 ? list(against) : el("p", null, "None."),
-      el("h2", null, `Left open by the text, with different results: ${plural(open.length, "behaviour")}`), open.length > 0 ? list(open) : el("p", null, "None.")];
   });
 
   site.page("about", async () => {

@@ -19,6 +19,8 @@
     ["Tools", "#/tools", "converters, optimizers, shape inference, checkers", "simplifiers"],
     ["Runtimes", "#/runtimes", "every measured version", "versions backends engines"],
     ["Compare", "#/compare", "two versions or two runtimes", "difference upgrade fixed changed regressions"],
+    ["Operators by release", "#/heat", "a heat map of a runtime: what each release fixed or broke", "heatmap history releases matrix"],
+    ["Who fails together", "#/together", "how many failures two runtimes share", "matrix overlap common failures"],
     ["Disagreements", "#/disagreements", "where runtimes agree with each other but not with the standard", "ambiguous standard text"],
     ["Drop a model", "#/model", "check and convert a model in this browser", "check validate convert upload open model file"],
     ["Rules of check", "#/rules", "what makes a model invalid", "checker validity invalid models errors"],
