@@ -19,6 +19,7 @@ pub(crate) const TESTS: Tests = &[
     ("a_panic_in_process_can_be_expected", a_panic_in_process_can_be_expected),
     ("what_was_not_run_keeps_its_entries", what_was_not_run_keeps_its_entries),
     ("each_runtime_has_its_own_tests_and_file", each_runtime_has_its_own_tests_and_file),
+    ("an_interrupted_update_keeps_what_has_run", an_interrupted_update_keeps_what_has_run),
     ("a_selection_of_nothing_fails", a_selection_of_nothing_fails),
     ("a_process_for_one_test_sends_only_its_cases", a_process_for_one_test_sends_only_its_cases),
 ];
@@ -26,7 +27,8 @@ pub(crate) const TESTS: Tests = &[
 /// Environment variable that turns this program into such a test binary, with its expectation file.
 const FILE: &str = "FAULTS_EXPECTATIONS";
 
-/// Mode of the runtime: `in-process`, `two` for a second runtime in the test binary, or a maximum number of deaths.
+/// Mode of the runtime: `in-process`, `two` for a second runtime in the test binary, `interrupt` for one that stops the tests as Ctrl-C
+/// does, or a maximum number of deaths.
 const HOW: &str = "FAULTS_HOW";
 
 /// Environment variable with a file that gets a line for each request.
@@ -76,6 +78,12 @@ impl Runtime for Mortal {
         match nodes.first().map_or("", |node| node.op_type()) {
             "Acos" => panic!("there is no Acos"),
             "Acosh" if !is_here => std::process::abort(),
+            "Asin" if std::env::var(HOW).is_ok_and(|how| how == "interrupt") => {
+                let tests = std::os::unix::process::parent_id().to_string();
+                Command::new("kill").args(["-INT", &tests]).status().unwrap();
+                std::thread::sleep(Duration::from_secs(20));
+                Response::run_error("the tests go on")
+            }
             "Asin" if !is_here => std::process::exit(0),
             _ => match Builtin::new(Duration::from_mins(1)).run(request).ended {
                 Ended::Answered(response) => response,
@@ -180,6 +188,18 @@ fn each_runtime_has_its_own_tests_and_file() {
         let (code, text) = run(&file, "two", false, &["--exact", case]);
         assert!(code == Some(101) && text.contains(&format!("test {case} ... FAILED")), "{text}");
     }
+}
+
+fn an_interrupted_update_keeps_what_has_run() {
+    let home = TempDir::new().unwrap();
+    let file = home.path().join("expectations.yaml");
+    let old = "  - {cases: 'ai.onnx/Asin-*/**', outcome: crash}\n";
+    fs::write(&file, format!("runtime: mortal\nexpect:\n{old}")).unwrap();
+    let (code, text) = run(&file, "interrupt", true, &["--test-threads", "1"]);
+    assert!(code == Some(1) && text.contains("stopped; not run: ai.onnx/Asin-"), "{text}");
+    assert!(text.contains("entries of groups that did not finish are unchanged: ai.onnx/Asin-"), "{text}");
+    let new = fs::read_to_string(&file).unwrap();
+    assert!(new.contains(old) && new.contains("ai.onnx/Acos-") && new.contains("ai.onnx/Acosh-"), "{new}");
 }
 
 fn a_selection_of_nothing_fails() {

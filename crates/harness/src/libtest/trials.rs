@@ -223,15 +223,18 @@ impl Trials {
         }
         let missing: Vec<String> = self.groups.difference(ended).cloned().collect();
         if let Some(reason) = self.stop.reason() {
-            let reason = match reason {
+            let text = match reason {
                 StopReason::Failed(reason) => reason.as_str(),
                 StopReason::Interrupted => "stopped",
             };
-            note(&format!("{reason}; not run: {}", named(&missing)));
-            if self.updates {
+            note(&format!("{text}; not run: {}", named(&missing)));
+            let is_kept = *reason == StopReason::Interrupted && self.updates && !results.is_empty();
+            if self.updates && !is_kept {
                 note("the expectation file is unchanged");
             }
-            return Ok(false);
+            if !is_kept {
+                return Ok(false);
+            }
         }
         if self.is_whole {
             note(&format!("{}: {}", self.declaration.name, counts(&gate_result.summary)));
