@@ -1,6 +1,7 @@
 //! The trials of a test binary, and the messages after the last one.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,7 +17,7 @@ use crate::libtest::choice::Choice;
 use crate::libtest::names::test_name;
 use crate::libtest::trial::{Completion, Failed};
 use crate::note::note;
-use crate::run::{CaseResult, Outcome, Summary, judge_twice};
+use crate::run::{CaseResult, Outcome, Summary, common_message, judge_twice};
 use crate::smoke::{self, smoke};
 
 /// Environment variable that makes a whole run rewrite the expectation file to its results, if set to anything but `0`.
@@ -30,6 +31,9 @@ pub(super) const SMOKE: &str = "smoke";
 
 /// Maximum number of names in a note.
 const MAX_NAMED: usize = 10;
+
+/// Maximum number of messages of errors in a note.
+const MAX_MESSAGES: usize = 20;
 
 /// State shared by the trials of a runtime.
 pub(super) struct Trials {
@@ -240,6 +244,7 @@ impl Trials {
             note(&format!("{}: {}", self.declaration.name, counts(&gate_result.summary)));
         }
         if self.updates {
+            frequent_errors(results).iter().for_each(|line| note(line));
             let run = WholeRun { missing: &missing, ..WholeRun::new(std::mem::take(results), self.variant) };
             let updated = self.gate.update(run, self.accepted.as_ref(), None);
             updated.context("the expectations cannot be updated")?;
@@ -274,6 +279,20 @@ fn within(ulps: Option<u64>, result: CaseResult) -> CaseResult {
         return result;
     }
     CaseResult { outcome: Outcome::Pass, message: String::new(), inputs: String::new(), distance: None, ..result }
+}
+
+/// Returns a line for each of the most frequent messages of errors: most of them are about a feature that the runtime does not have.
+fn frequent_errors(results: &[CaseResult]) -> Vec<String> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for result in results.iter().filter(|result| result.outcome == Outcome::Error) {
+        *counts.entry(common_message(&result.message, &result.operators())).or_default() += 1;
+    }
+    let mut counts: Vec<(String, usize)> = counts.into_iter().filter(|(_, count)| *count > 1).collect();
+    counts.sort_by_key(|(_, count)| Reverse(*count));
+    let lines = counts.into_iter().take(MAX_MESSAGES).map(|(message, count)| format!("{count:6} error: {message}"));
+    let head = "the commonest errors; `Response::unsupported` names a missing feature:".to_owned();
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() { lines } else { std::iter::once(head).chain(lines).collect() }
 }
 
 /// Returns the numbers of cases by outcome: `100 cases: 80 pass, 20 unsupported`.
@@ -311,6 +330,26 @@ mod tests {
         // An exact output has no distance.
         check(Outcome::Mismatch, None, Some(4), Outcome::Mismatch);
         check(Outcome::WrongShape, Some(1), Some(4), Outcome::WrongShape);
+    }
+
+    #[test]
+    fn the_most_frequent_errors_come_first() {
+        let error = |id: &str, outcome: Outcome, message: &str| CaseResult {
+            message: message.to_owned(),
+            ..result(id, outcome)
+        };
+        let results = [
+            error("ai.onnx/Abs-13/a", Outcome::Error, "rank 3 is too large"),
+            error("ai.onnx/Abs-13/b", Outcome::Error, "no strings"),
+            error("ai.onnx/Sum-13/a", Outcome::Error, "no strings"),
+            error("ai.onnx/Sum-13/b", Outcome::Mismatch, "no strings"),
+            error("ai.onnx/Sum-13/c", Outcome::Error, "no strings"),
+            error("ai.onnx/Abs-13/c", Outcome::Error, "rank 4 is too large"),
+            error("ai.onnx/Abs-13/d", Outcome::Error, "once"),
+        ];
+        let lines = frequent_errors(&results);
+        assert_eq!(lines[1..], ["     3 error: no strings", "     2 error: rank * is too large"]);
+        assert!(frequent_errors(&results[..1]).is_empty());
     }
 
     #[test]
