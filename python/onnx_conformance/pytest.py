@@ -51,6 +51,12 @@ GRACE, LAST_GRACE = 1.0, 10.0
 # The line of a results file about a case with its verdict, or the reason why there is none.
 Found = Union["dict[str, Any]", str]
 
+# The character before the name of a profile among filters.
+PROFILE = "@"
+
+# The profile that the session selects in place of those of the tests. The plugin of pytest sets it.
+session_profile: str | None = None
+
 
 def backend(name: str) -> str:
     """The command line that puts an `onnx.backend.base.Backend`, named as `MODULE` or `MODULE:CLASS`, behind the adapter protocol.
@@ -86,9 +92,11 @@ class Case(str):
 class Cases(Sequence[str]):
     """The cases that filters select, by id in order, and their results on a runtime.
 
-    `runtime` is what `--runtime` takes: the name of an adapter, or a command line. `filters` are globs over case ids. `expectations`
-    is a file of known failures (`onnx-conformance init` writes one). `options` are further options of `onnx-conformance run`, such as
-    `["--timeout", "10"]`.
+    `runtime` is what `--runtime` takes: the name of an adapter, or a command line. `filters` are globs over case ids, and profiles such as
+    `@pr`. `expectations` is a file of known failures (`onnx-conformance init` writes one). `options` are further options of
+    `onnx-conformance run`, such as `["--timeout", "10"]`.
+
+    `pytest --onnx-conformance-profile NAME` replaces the profile. Filters may then select nothing, if they do in the whole suite.
     """
 
     def __init__(
@@ -103,11 +111,8 @@ class Cases(Sequence[str]):
         self.runtime = runtime
         self.expectations = Path(expectations).resolve() if expectations else None
         self.options = list(options)
-        listed = self._call(["list", *filters], ())
-        if listed.returncode != 0:
-            raise ValueError(f"onnx-conformance list {' '.join(filters)}: {listed.stderr.strip() or 'no case is selected'}")
         self.ids: list[str] = []
-        for line in listed.stdout.splitlines():
+        for line in self._list(filters):
             case = Case(line)
             case.cases = self
             self.ids.append(case)
@@ -244,6 +249,23 @@ class Cases(Sequence[str]):
             case: {**found[case], "verdict": verdicts[case]} if case in found and case in verdicts else f"{case} has no result: {said}"
             for case in ids
         }
+
+    def _list(self, filters: Sequence[str]) -> list[str]:
+        """The ids that filters select within the profile of the session. Raises `ValueError` if they select nothing in the suite."""
+        if session_profile is None:
+            return self._listed(filters)
+        others = [text for text in filters if not text.startswith(PROFILE)]
+        chosen = [f"{PROFILE}{session_profile}", *others]
+        return self._listed(chosen, or_nothing_of=others)
+
+    def _listed(self, filters: Sequence[str], *, or_nothing_of: Sequence[str] | None = None) -> list[str]:
+        """The ids that filters select. They may select nothing if `or_nothing_of` selects a case."""
+        listed = self._call(["list", *filters], ())
+        if listed.returncode == NOTHING_SELECTED and or_nothing_of is not None and self._listed(or_nothing_of):
+            return []
+        if listed.returncode != 0:
+            raise ValueError(f"onnx-conformance list {' '.join(filters)}: {listed.stderr.strip() or 'no case is selected'}")
+        return listed.stdout.splitlines()
 
     def _call(self, arguments: Sequence[str], lines: Iterable[str]) -> subprocess.CompletedProcess[str]:
         text = "".join(f"{line}\n" for line in lines)

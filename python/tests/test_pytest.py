@@ -150,6 +150,35 @@ def test_a_session_runs_the_selected_cases_in_their_order(user: User) -> None:
     assert not user.test("--collect-only").runs
 
 
+def test_a_session_selects_a_profile(user: User) -> None:
+    floats = [case for case in IDS if case.endswith("=float")]
+    session = user.test("--onnx-conformance-profile", "float")
+    assert session.code == 0 and session.runs == [floats] and 0 < len(floats) < len(IDS), session.out
+    session = user.test("-p", "no:onnx-conformance", filters=[*FILTERS, "@float"])
+    assert session.code == 0 and [case for ids in session.runs for case in ids] == floats, session.out
+    # The profile of the session replaces that of the tests.
+    session = user.test("--onnx-conformance-profile=full", filters=[*FILTERS, "@float"])
+    assert session.code == 0 and session.runs == [IDS], session.out
+    (user.home / "pytest.ini").write_text("[pytest]\nonnx_conformance_profile = float\n", encoding="utf-8")
+    assert user.test().runs == [floats]
+    assert user.test("--onnx-conformance-profile=full").runs == [IDS]
+
+
+def test_the_environment_selects_a_profile(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONNX_CONFORMANCE_PROFILE", "float")
+    assert user.test().runs == [[case for case in IDS if case.endswith("=float")]]
+    assert user.test("--onnx-conformance-profile=full").runs == [IDS]
+
+
+def test_tests_outside_a_profile_are_skipped_and_mistakes_are_not(user: User) -> None:
+    session = user.test("--onnx-conformance-profile=values", filters=["ai.onnx/Relu-14/**"])
+    assert session.code == 0 and "1 skipped" in session.out and not session.runs, session.out
+    session = user.test("--onnx-conformance-profile=values", filters=["ai.onnx/NoSuch-1/**"])
+    assert session.code == 2 and "no case matches" in session.out, session.out
+    session = user.test("--onnx-conformance-profile=flaot")
+    assert session.code == 2 and "there is no such profile" in session.out and "@values, @pr" in session.out, session.out
+
+
 def test_a_crash_fails_one_test(user: User) -> None:
     crashing = [case for case in IDS if case.endswith("T=double") or case.endswith("V=double")]
     session = user.test(ways=("tensor(double)=crash",))

@@ -48,9 +48,9 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Maximum package size of a registry.
 const MAX_PACKED: u64 = 10_000_000;
 
-/// The crate outside of the workspace that every commit tests, twice: side effects of a runtime on its process must not change
+/// The crates outside of the workspace that every commit tests, and how often: side effects of a runtime on its process must not change
 /// the outcome. The crates of adapters with `ci: part` are tested with `--whole` and by one commit of sixteen.
-const EVERY_COMMIT: &str = "tests/crates/hostile-runtime";
+const EVERY_COMMIT: [(&str, usize); 2] = [("tests/crates/hostile-runtime", 2), ("examples/compiled_runtime", 1)];
 
 /// Part of the measured cases of a sampled runtime.
 const SAMPLE: &str = "1/20";
@@ -309,7 +309,7 @@ fn on_packages(packages: &[&str], arguments: &[&str]) -> Command {
 fn runtime_crates(arguments: &Arguments) -> Result<()> {
     let is_all = is_first_part(arguments)?;
     let target = workspace::target().join("crates");
-    let mut crates = vec![(EVERY_COMMIT.to_owned(), 2)];
+    let mut crates = EVERY_COMMIT.map(|(folder, times)| (folder.to_owned(), times)).to_vec();
     for (name, _) in Runtimes::embedded()?.all().filter(|(_, file)| is_all && file.ci == CiCases::Part) {
         crates.extend(VersionsFile::read(name)?.manifest.map(|folder| (folder, 1)));
     }

@@ -1,4 +1,4 @@
-//! Copies of the crates in `tests/crates` outside of the project, with another version of a runtime or with the published
+//! Copies of the crates in `tests/crates` and `examples` outside of the project, with another version of a runtime or with the published
 //! packages.
 
 use std::fs;
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 /// Path dependency of a crate on this project, which is above it.
-const PROJECT_DEPENDENCIES: [&str; 2] = ["path = \"../../../crates/subject\"", "path = \"../../../crates/harness\""];
+const PROJECT_DEPENDENCIES: [&str; 3] =
+    ["path = \"../../../crates/subject\"", "path = \"../../../crates/harness\"", "path = \"../../crates/harness\""];
 
 /// Copies the crate in `home` to the folder `crate` in `around`, with the files that the crates share next to it. `dependency`
 /// replaces its path to this project. Returns the copy's manifest.

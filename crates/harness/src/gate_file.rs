@@ -164,12 +164,17 @@ impl Gate {
         patterns.is_empty() || patterns == self.scope()
     }
 
-    /// Returns the problem of the file if the runtime, in the version of the file, accepts other files than stated.
-    pub fn other_than(&self, accepted: &Accepted) -> Option<String> {
+    /// Returns the files that the runtime accepts according to the expectations, if they are about its version.
+    pub fn stated(&self) -> Option<&Accepted> {
         let expectations = self.matcher.expectations();
         let is_same_version = expectations.version.as_ref().is_none_or(|it| *it == self.source.runtime.version);
-        let stated = expectations.accepts.as_ref().filter(|stated| is_same_version && *stated != accepted)?;
-        let path = expectations.path();
+        expectations.accepts.as_ref().filter(|_| is_same_version)
+    }
+
+    /// Returns the problem of the file if the runtime, in the version of the file, accepts other files than stated.
+    pub fn other_than(&self, accepted: &Accepted) -> Option<String> {
+        let stated = self.stated().filter(|stated| *stated != accepted)?;
+        let path = self.matcher.expectations().path();
         Some(format!(
             "{path}: the runtime accepts {accepted}, but `accepts` says {stated}; --update-expectations rewrites it"
         ))

@@ -7,8 +7,8 @@ use onnx_conformance_subject::Stop;
 
 use crate::note::note;
 
-/// Stop flag of the run, set by the first signal.
-static STOP: Mutex<Option<Stop>> = Mutex::new(None);
+/// Stop flags of the runs, set by the first signal.
+static STOPS: Mutex<Vec<Stop>> = Mutex::new(Vec::new());
 
 /// True once this process handles signals.
 static HANDLERS_SET: Mutex<bool> = Mutex::new(false);
@@ -25,7 +25,7 @@ pub fn stopped_by_interrupt() -> Stop {
 fn stop() -> io::Result<Stop> {
     set_signal_handlers()?;
     let stop = Stop::default();
-    *STOP.lock().unwrap_or_else(PoisonError::into_inner) = Some(stop.clone());
+    STOPS.lock().unwrap_or_else(PoisonError::into_inner).push(stop.clone());
     Ok(stop)
 }
 
@@ -39,7 +39,7 @@ pub fn set_signal_handlers() -> io::Result<()> {
     Ok(())
 }
 
-/// Sets the stop flag of the run. If there is none, or it is set already, ends the program with `end`.
+/// Sets the stop flags of the runs. If there are none, or they are set already, ends the program with `end`.
 #[cfg(any(unix, windows))]
 fn interrupted(end: impl Fn()) {
     use crate::exit;
@@ -47,14 +47,16 @@ fn interrupted(end: impl Fn()) {
     use onnx_conformance_cases::suite::remove_temporary;
     use onnx_conformance_subject::StopReason;
 
-    let stop = STOP.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    if stop.as_ref().is_some_and(|stop| stop.set(StopReason::Interrupted)) {
+    let stops = STOPS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    // A run that has given up has its flag set already.
+    let changed: Vec<bool> = stops.iter().map(|stop| stop.set(StopReason::Interrupted)).collect();
+    if changed.contains(&true) {
         return;
     }
     // Held until the process ends.
     let _nothing_begins = remove_unfinished();
     remove_temporary();
-    if stop.is_none() {
+    if stops.is_empty() {
         end();
     }
     std::process::exit(i32::from(exit::INTERRUPTED));

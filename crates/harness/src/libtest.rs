@@ -1,13 +1,16 @@
 //! The suite as the tests of a runtime's own crate: a test binary for `cargo test` and cargo-nextest.
 
+mod accepted;
 mod arguments;
 mod choice;
+mod command;
+mod names;
 mod printer;
 mod runner;
 mod trial;
 mod trials;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Write as _, stdout};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -16,26 +19,28 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use onnx_conformance_cases::case::{TextRelease, Variant};
 use onnx_conformance_cases::suite::{Filter, Generated, Profile, Suite, remove_temporary};
 use onnx_conformance_subject::{
-    Declaration, Host, InProcess, Launch, Limits, Options, Runtime, Stop, Subprocess, probe_if_undeclared, serve,
+    Declaration, Host, InProcess, Launch, Limits, Options, Runtime, Stop, Subprocess, serve,
 };
 
 use crate::expectations::Doubts;
 use crate::gate_file::{GateOptions, SuiteOrigin};
 use crate::interrupt::stopped_by_interrupt;
 use crate::note::note;
-use crate::shell::word;
 use arguments::{Action, Arguments};
-use choice::choose;
-use trial::{Completion, FAILED, Trial};
-use trials::Trials;
+use choice::{Choice, choose};
+use names::{arguments_of, check_names, test_name};
+use runner::Batch;
+use trial::{Completion, FAILED, Failed, Trial};
+use trials::{EXPECTATIONS, SMOKE, Trials};
 
 pub use trials::UPDATE;
 
-/// Environment variable of child processes of the test binary. If set, the process serves the adapter protocol and runs no tests.
+/// Environment variable of child processes of the test binary. If set, the process serves the adapter protocol and runs no tests. It is
+/// the name of a runtime, or anything else for the first.
 const SERVE: &str = "ONNX_CONFORMANCE_SERVE";
 
 /// Environment variable with the profile to run, instead of the one of [`Harness::profile`].
@@ -58,12 +63,19 @@ pub fn libtest(runtime: impl Runtime + Send + 'static, expectations: impl Into<P
 ///
 /// A trial fails if a case differs from the expectation file. It is ignored, with the reason, if all its cases are expected
 /// failures. After a run of all trials in one process, as `cargo test` does, an expectation that matches nothing fails the run as
-/// well. `UPDATE_EXPECTATIONS=1` makes such a run rewrite the file. A case id as command-line filter runs only this case.
+/// well. `UPDATE_EXPECTATIONS=1` makes such a run rewrite the file. A case id as command-line filter runs only this case, and a glob
+/// over ids the cases that match. The first trial, `smoke`, tests small models of every kind of value.
+///
+/// A test binary may have [several runtimes](Harness::and), each with its own file, limits and bound.
 ///
 /// `ONNX_CONFORMANCE_PROFILE=pr` runs the cases of a [`Profile`], and `ONNX_CONFORMANCE_IN_PROCESS=1` calls the runtime in the
 /// process of the tests, where a debugger is attached. A process with `ONNX_CONFORMANCE_SERVE` serves the adapter protocol on its
 /// standard streams instead of running tests: `ONNX_CONFORMANCE_SERVE=1 path/to/test-binary` is an adapter for `--runtime`.
 pub struct Harness {
+    /// Name of the runtime in the test binary.
+    name: Option<String>,
+    /// The further runtimes of the test binary.
+    others: Vec<Harness>,
     place: Place,
     expectations: PathBuf,
     testdata: Option<PathBuf>,
@@ -72,11 +84,16 @@ pub struct Harness {
     strict: bool,
     variant: Variant,
     text: Option<String>,
+    ulps: Option<u64>,
+    is_smoked: bool,
     limits: Limits,
     jobs: Option<NonZeroUsize>,
     restarts: usize,
     rerun_command: Box<dyn Fn(&str) -> String + Send + Sync>,
 }
+
+/// Test of a runtime.
+type Test = Box<dyn FnOnce(&Trials) -> Result<Completion, Failed> + Send>;
 
 /// Place where the runtime runs.
 enum Place {
@@ -99,6 +116,8 @@ impl Harness {
 
     fn at(place: Place, expectations: PathBuf) -> Harness {
         Harness {
+            name: None,
+            others: Vec::new(),
             place,
             expectations,
             testdata: None,
@@ -107,11 +126,46 @@ impl Harness {
             strict: false,
             variant: Variant::Runtime,
             text: None,
+            ulps: None,
+            is_smoked: true,
             limits: Limits::default(),
             jobs: None,
             restarts: Options::default().restarts,
-            rerun_command: Box::new(|id| format!("cargo test -- --exact {}", word(id))),
+            rerun_command: Box::new(command::rerun_command),
         }
+    }
+
+    /// Names the runtime, for a test binary with several. The names of its tests begin with it: `f16::ai.onnx/Abs-13`. The name has
+    /// letters, digits, `.`, `_` and `-`.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Harness {
+        Harness { name: Some(name.into()), ..self }
+    }
+
+    /// Adds a runtime to the test binary, or another configuration of the same one. It has its own expectation file, cases and limits,
+    /// and its tests run after those of the others. At most one runtime has no [name](Harness::named).
+    ///
+    /// ```no_run
+    /// # use onnx_conformance_harness::{Declaration, Harness, Profile, Request, Response, Runtime};
+    /// # struct Engine { half: bool }
+    /// # impl Runtime for Engine {
+    /// #     fn declaration(&self) -> Declaration { Declaration::named("engine", "0.1.0") }
+    /// #     fn run(&self, _: &Request<'_>) -> Response { Response::load_error("") }
+    /// # }
+    /// fn main() -> std::process::ExitCode {
+    ///     let half = Harness::new(Engine { half: true }, "expectations/half.yaml").named("half");
+    ///     Harness::new(Engine { half: false }, "expectations/single.yaml")
+    ///         .named("single")
+    ///         .and(half.profile(Profile::Float).ulps(1 << 13))
+    ///         .run()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn and(mut self, mut other: Harness) -> Harness {
+        let further = std::mem::take(&mut other.others);
+        self.others.push(other);
+        self.others.extend(further);
+        self
     }
 
     /// Reads the vendored cases from this folder, `testdata` of a checkout of the project.
@@ -149,6 +203,19 @@ impl Harness {
     #[must_use]
     pub fn text(self, release: impl Into<String>) -> Harness {
         Harness { text: Some(release.into()), ..self }
+    }
+
+    /// Lets an output pass that is inexact by the standard and at most this far from the expected one, in representable values of its
+    /// type, even if the suite allows less. For configurations that compute less precisely on purpose.
+    #[must_use]
+    pub fn ulps(self, distance: u64) -> Harness {
+        Harness { ulps: Some(distance), ..self }
+    }
+
+    /// Omits the trial `smoke`, for a runtime that is known to change values of some types.
+    #[must_use]
+    pub fn without_smoke(self) -> Harness {
+        Harness { is_smoked: false, ..self }
     }
 
     /// Stops a case after this time, by default one minute. Applies to runtimes in separate processes.
@@ -194,15 +261,11 @@ impl Harness {
 
     /// Runs the trials selected by the command line.
     pub fn run(self) -> ExitCode {
-        if let (Place::Subprocess(runtime), Some(_)) = (&self.place, std::env::var_os(SERVE)) {
+        if let Some(name) = std::env::var_os(SERVE)
+            && let Place::Subprocess(runtime) = &self.find(&name.to_string_lossy()).place
+        {
             return serve(runtime);
         }
-        let calls_here = std::env::var_os(IN_PROCESS).is_some_and(|value| value != "0");
-        if calls_here { self.in_process().run_here() } else { self.run_here() }
-    }
-
-    /// Runs the trials selected by the command line, from this process.
-    fn run_here(self) -> ExitCode {
         let arguments = match Arguments::from_process() {
             Ok(arguments) if arguments.action == Action::Help => {
                 let _ = stdout().write_all(arguments::help().as_bytes());
@@ -214,7 +277,7 @@ impl Harness {
                 return ExitCode::from(FAILED);
             }
         };
-        let code = self.run_trials(arguments).unwrap_or_else(|error| {
+        let code = self.run_all(&arguments).unwrap_or_else(|error| {
             note(&format!("error: {error:#}"));
             ExitCode::from(crate::exit::HARNESS)
         });
@@ -222,74 +285,126 @@ impl Harness {
         code
     }
 
-    /// Returns the filter of the cases, and whether the environment names its profile.
-    fn filter(&self) -> anyhow::Result<(Filter, bool)> {
+    /// Returns the runtime of this name, or else the first.
+    fn find(&self, name: &str) -> &Harness {
+        let mut all = std::iter::once(self).chain(&self.others);
+        all.find(|harness| harness.name.as_deref() == Some(name)).unwrap_or(self)
+    }
+
+    /// Runs the trials of all runtimes, one runtime after the other.
+    fn run_all(mut self, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+        let others = std::mem::take(&mut self.others);
+        let all: Vec<Harness> = std::iter::once(self).chain(others).collect();
+        let names: Vec<Option<String>> = all.iter().map(|harness| harness.name.clone()).collect();
+        check_names(names.iter().map(Option::as_deref))?;
+        let given: Vec<&str> = names.iter().flatten().map(String::as_str).collect();
+        let calls_here = std::env::var_os(IN_PROCESS).is_some_and(|value| value != "0");
+        let (mut batches, mut opened) = (Vec::new(), Vec::new());
+        for harness in all {
+            let Some(own) = arguments_of(arguments, harness.name.as_deref(), &given) else { continue };
+            let harness = if calls_here { harness.in_process() } else { harness };
+            let (batch, trials) = harness.batch(own)?;
+            batches.push(batch);
+            opened.extend(trials);
+        }
+        if arguments.means_cases() && batches.iter().all(|batch| batch.trials.is_empty()) {
+            note(&format!("error: no test or case matches {}; --list lists the tests", arguments.filters.join(", ")));
+            return Ok(ExitCode::from(FAILED));
+        }
+        let conclusion = runner::run(arguments, batches, &mut stdout())?;
+        let mut is_right = true;
+        for trials in opened {
+            is_right &= trials.finish()?;
+        }
+        Ok(if is_right { conclusion.exit_code() } else { ExitCode::FAILURE })
+    }
+
+    /// Returns the patterns of the cases, and whether the environment names their profile.
+    fn patterns(&self) -> anyhow::Result<(Vec<String>, bool)> {
         let named = match std::env::var(PROFILE) {
             Ok(name) => Some(Profile::named(&name).context(PROFILE)?),
             Err(_) => None,
         };
         let mut patterns = self.filters.clone();
         patterns.extend(named.or(self.profile).map(Profile::pattern));
-        Ok((Filter::new(&patterns)?, named.is_some()))
+        Ok((patterns, named.is_some()))
     }
 
-    fn run_trials(self, mut arguments: Arguments) -> anyhow::Result<ExitCode> {
-        let (filter, is_other_profile) = self.filter()?;
+    /// Returns the selected trials of this runtime, and the state that they share, unless none of them runs.
+    fn batch(self, mut arguments: Arguments) -> anyhow::Result<(Batch<'static>, Option<Arc<Trials>>)> {
+        let (patterns, is_other_profile) = self.patterns()?;
+        let filter = Filter::new(&patterns)?;
         // The trials outlive this function's scope. They live until the program ends.
         let text = self.text.as_deref().map_or_else(|| Ok(TextRelease::newest()), TextRelease::known)?;
         let suite = Suite::project(self.testdata.as_deref(), Generated::embedded().by_text(text))?;
         let suite: &'static Suite = Box::leak(Box::new(suite));
         let groups = choose(suite, &filter, &arguments)?;
-        if arguments.action == Action::List {
-            let listed = groups.into_iter().map(|group| group.name).chain([trials::EXPECTATIONS.to_owned()]);
-            let listed = listed.map(|name| Trial::new(name, || Ok(Completion::Passed))).collect();
-            return Ok(runner::run(&arguments, listed, &mut stdout())?.exit_code());
+        if groups.is_empty() && arguments.filters.is_empty() {
+            bail!("no case matches {}; `onnx-conformance list` lists all ids", patterns.join(", "));
         }
-        let is_whole = arguments.is_whole() && !is_other_profile;
-        let wants_update = std::env::var_os(UPDATE).is_some_and(|value| value != "0");
-        if wants_update && !is_whole {
-            note(&format!("{UPDATE} has no effect in a run of some of the tests"));
-        }
+        let (name, is_smoked) = (self.name.clone(), self.is_smoked);
         let jobs = self.requests_at_a_time(arguments.test_threads);
         arguments.test_threads = Some(jobs);
-        let options =
-            Options { workers: jobs.get(), limits: self.limits, restarts: self.restarts, ..Options::default() };
-        let (host, stop) = open_host(self.place, options)?;
-        let accepted = probe_if_undeclared(&*host);
-        let declaration = accepted.iter().fold(host.declaration(), Declaration::accepting);
-        let exists = self.expectations.exists();
+        let is_selected = |name: &str| arguments.selects(name);
+        let is_any_selected = is_smoked && is_selected(SMOKE)
+            || is_selected(EXPECTATIONS)
+            || groups.iter().any(|group| is_selected(&group.name) || group.is_chosen && !arguments.omits(&group.name));
+        let trials = if arguments.action == Action::Run && is_any_selected {
+            let is_whole = arguments.is_whole() && !is_other_profile;
+            let names = groups.iter().map(|group| group.name.clone()).collect();
+            Some(Arc::new(self.open(filter, &arguments, names, is_whole)?))
+        } else {
+            None
+        };
+        let batch = Batch::select(&arguments, tests(trials.as_ref(), is_smoked, groups, suite));
+        Ok((batch.renamed(|test| test_name(name.as_deref(), test)), trials))
+    }
+
+    /// Starts the runtime, and reads its expectations.
+    fn open(
+        self,
+        filter: Filter,
+        arguments: &Arguments,
+        groups: BTreeSet<String>,
+        is_whole: bool,
+    ) -> anyhow::Result<Trials> {
+        let updates = std::env::var_os(UPDATE).is_some_and(|value| value != "0");
+        if updates && !is_whole {
+            bail!(
+                "{UPDATE} rewrites the expectation file after a run of all tests of a runtime in one process, as by `cargo test` without \
+                 filters and {PROFILE}; cargo-nextest starts a process for each test"
+            );
+        }
+        let workers = arguments.test_threads.map_or(1, NonZeroUsize::get);
+        let options = Options { workers, limits: self.limits, restarts: self.restarts, ..Options::default() };
+        let (host, stop) = open_host(self.place, options, self.name.as_deref())?;
         // A missing file has no expectations.
         let gate = GateOptions {
             expectations: Some(&self.expectations),
-            update_expectations: !exists,
+            update_expectations: !self.expectations.exists(),
             strict: self.strict,
             origin: SuiteOrigin::Project,
         };
-        let trials = Arc::new(Trials {
-            gate: gate.open(&declaration)?,
+        let gate = gate.open(&host.declaration())?;
+        let accepted = accepted::accepted(&*host, &gate, arguments.selects(EXPECTATIONS), self.name.as_deref());
+        let declaration = accepted.iter().fold(host.declaration(), Declaration::accepting);
+        Ok(Trials {
+            name: self.name,
+            gate,
             host,
             doubts: Doubts::default(),
             declaration,
             accepted,
             filter,
             variant: self.variant,
+            ulps: self.ulps,
             rerun_command: self.rerun_command,
             stop,
             is_whole,
-            updates: wants_update && is_whole,
-            groups: groups.iter().map(|group| group.name.clone()).collect(),
+            updates,
+            groups,
             seen: std::sync::Mutex::default(),
-        });
-        let trial = |group: choice::Choice| {
-            let trials = Arc::clone(&trials);
-            Trial::new(group.name.clone(), move || trials.run_group(&group))
-        };
-        let mut all: Vec<Trial> = groups.into_iter().map(trial).collect();
-        let whole = Arc::clone(&trials);
-        all.push(Trial::new(trials::EXPECTATIONS, move || whole.check_patterns(suite)));
-        let conclusion = runner::run(&arguments, all, &mut stdout())?;
-        let is_right = trials.finish()?;
-        Ok(if is_right { conclusion.exit_code() } else { ExitCode::FAILURE })
+        })
     }
 
     /// Returns the number of requests that the runtime gets at a time, at most one per thread.
@@ -307,8 +422,32 @@ impl Harness {
     }
 }
 
-/// Starts the runtime.
-fn open_host(place: Place, options: Options) -> anyhow::Result<(Box<dyn Host + Send>, Stop)> {
+/// Returns the trials of a runtime in order. They do nothing if there is no state, as for a list.
+fn tests(
+    trials: Option<&Arc<Trials>>,
+    is_smoked: bool,
+    groups: Vec<Choice>,
+    suite: &'static Suite,
+) -> Vec<Trial<'static>> {
+    let trial = |name: &str, is_chosen, test: Test| {
+        let trials = trials.cloned();
+        let run = move || trials.map_or(Ok(Completion::Passed), |trials| test(&trials));
+        Trial::new(name, run).chosen(is_chosen)
+    };
+    let mut all = Vec::new();
+    if is_smoked {
+        all.push(trial(SMOKE, false, Box::new(Trials::run_smoke)));
+    }
+    for group in groups {
+        let name = group.name.clone();
+        all.push(trial(&name, group.is_chosen, Box::new(move |trials| trials.run_group(&group))));
+    }
+    all.push(trial(EXPECTATIONS, false, Box::new(move |trials| trials.check_file(suite))));
+    all
+}
+
+/// Starts the runtime, which has this name in the test binary.
+fn open_host(place: Place, options: Options, name: Option<&str>) -> anyhow::Result<(Box<dyn Host + Send>, Stop)> {
     Ok(match place {
         Place::InProcess(host) => (host, Stop::default()),
         Place::Subprocess(_) => {
@@ -316,7 +455,7 @@ fn open_host(place: Place, options: Options) -> anyhow::Result<(Box<dyn Host + S
             let launch = Launch {
                 program: std::env::current_exe().context("the path of the test binary is unknown")?,
                 arguments: Vec::new(),
-                environment: BTreeMap::from([(SERVE.to_owned(), "1".to_owned())]),
+                environment: BTreeMap::from([(SERVE.to_owned(), name.unwrap_or("1").to_owned())]),
                 folder: None,
                 help: "the test binary starts itself to run cases".to_owned(),
                 file: None,

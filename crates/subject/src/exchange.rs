@@ -292,14 +292,32 @@ fn read(output: &Output, path: &Path) -> Result<Value, Problem> {
     let value = decode::value(bytes.clone(), declared).map_err(|error| {
         let fix = format!("write it as {message}, the message for {declared}");
         problem(format!("{place} is not a valid {message}: {error}"), &fix)
-    })?;
-    match message_name(bytes, declared) {
+    });
+    let value = value.and_then(|value| match message_name(bytes.clone(), declared) {
         found if found.is_empty() || found == *name => Ok(value),
         found => Err(problem(
             format!("{place} contains a value named '{found}'"),
             "write the outputs in the requested order; omit the name, or use that of the output",
         )),
+    });
+    let tensor = ValueType::Tensor(declared.element_type());
+    match value {
+        // The message of a scalar is a valid one for an empty sequence with unknown fields.
+        Ok(value) => Ok(of_another_kind(&bytes, output, &[tensor]).unwrap_or(value)),
+        Err(error) => {
+            let sequence = ValueType::Sequence(Box::new(tensor.clone()));
+            let optional = ValueType::Optional(Box::new(tensor.clone()));
+            of_another_kind(&bytes, output, &[tensor, sequence, optional]).ok_or(error)
+        }
     }
+}
+
+/// Returns the value in a message of another kind than declared, if there is one of these types: a tensor for an optional one is a wrong
+/// type of the runtime, and no damaged file. Such a message has exactly the bytes that are written for the value.
+fn of_another_kind(bytes: &Bytes, output: &Output, types: &[ValueType]) -> Option<Value> {
+    let others = types.iter().filter(|other| kind(other) != kind(&output.value_type));
+    let mut values = others.filter_map(|other| decode::value(bytes.clone(), other).ok());
+    values.find(|value| !bytes.is_empty() && encode::value(value, &output.name) == *bytes)
 }
 
 /// Returns the kind of message in the file of a type.
@@ -336,6 +354,29 @@ mod tests {
         let path = folder.path().join("output_0.pb");
         fs::write(&path, bytes).unwrap();
         read(&Output::new("y", declared, 0), &path).unwrap_err().rule
+    }
+
+    #[test]
+    fn a_value_of_another_kind_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("output_0.pb");
+        let tensor = ValueType::Tensor(ElementType::Float);
+        let boxed = || Box::new(tensor.clone());
+        let of_floats = |shape: &[usize]| {
+            let values = vec![1.5; shape.iter().product()];
+            onnx_conformance_reference::tensor::Tensor::of_floats(ElementType::Float, shape, &values).unwrap()
+        };
+        for shape in [&[2, 3][..], &[1], &[]] {
+            let value = Value::Tensor(of_floats(shape));
+            fs::write(&path, encode::value(&value, "y")).unwrap();
+            for declared in [ValueType::Optional(boxed()), ValueType::Sequence(boxed())] {
+                assert_eq!(read(&Output::new("y", declared.clone(), 0), &path).unwrap(), value, "{declared} {shape:?}");
+                // Another name is that of another output. A scalar without it could be anything.
+                assert!(shape.is_empty() || read(&Output::new("z", declared, 0), &path).is_err());
+            }
+        }
+        let bytes = encode::value(&Value::Tensor(of_floats(&[2])), "y");
+        assert!(rule(&bytes[..bytes.len() - 1], ValueType::Optional(boxed())).contains("OptionalProto"));
     }
 
     /// Each message has two bytes and takes a hundred times as many when decoded.

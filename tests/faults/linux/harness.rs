@@ -18,20 +18,29 @@ pub(crate) const TESTS: Tests = &[
     ("deaths_can_be_expected", deaths_can_be_expected),
     ("a_panic_in_process_can_be_expected", a_panic_in_process_can_be_expected),
     ("what_was_not_run_keeps_its_entries", what_was_not_run_keeps_its_entries),
+    ("each_runtime_has_its_own_tests_and_file", each_runtime_has_its_own_tests_and_file),
+    ("an_interrupted_update_keeps_what_has_run", an_interrupted_update_keeps_what_has_run),
+    ("a_selection_of_nothing_fails", a_selection_of_nothing_fails),
+    ("a_process_for_one_test_sends_only_its_cases", a_process_for_one_test_sends_only_its_cases),
 ];
 
 /// Environment variable that turns this program into such a test binary, with its expectation file.
 const FILE: &str = "FAULTS_EXPECTATIONS";
 
-/// Mode of the runtime: `in-process`, or a maximum number of deaths.
+/// Mode of the runtime: `in-process`, `two` for a second runtime in the test binary, `interrupt` for one that stops the tests as Ctrl-C
+/// does, or a maximum number of deaths.
 const HOW: &str = "FAULTS_HOW";
 
+/// Environment variable with a file that gets a line for each request.
+const LOG: &str = "FAULTS_REQUESTS";
+
 /// Prefix that `cargo test` prints before the name of a case to re-run.
-const COMMAND: &str = "    cargo test -- --exact ";
+const COMMAND: &str = "    cargo test --test faults -- --exact ";
 
 /// Runs as a test binary, if requested by the environment.
 pub(crate) fn main() -> Option<ExitCode> {
     let file = std::env::var_os(FILE)?;
+    let second = Path::new(&file).with_extension("second.yaml");
     let harness = Harness::new(Mortal, file)
         .cases(&["ai.onnx/{Abs,Acos,Acosh,Asin}-*/known_values/T=float"])
         .timeout(Duration::from_secs(20));
@@ -39,6 +48,10 @@ pub(crate) fn main() -> Option<ExitCode> {
     let harness = match how.parse() {
         Ok(restarts) => harness.restarts(restarts),
         Err(_) if how == "in-process" => harness.in_process(),
+        Err(_) if how == "two" => {
+            let second = Harness::new(Mortal, second).cases(&["ai.onnx/Acos-*/known_values/T=float"]);
+            harness.named("first").and(second.named("second"))
+        }
         Err(_) => harness,
     };
     Some(harness.run())
@@ -53,6 +66,10 @@ impl Runtime for Mortal {
     }
 
     fn run(&self, request: &Request<'_>) -> Response {
+        if let Some(log) = std::env::var_os(LOG) {
+            let mut log = fs::File::options().append(true).create(true).open(log).unwrap();
+            writeln!(log, "{}", request.model.len()).unwrap();
+        }
         let model = ModelProto::decode(request.model.clone()).unwrap_or_default();
         let nodes = model.graph.unwrap_or_default().node;
         // Output of a runtime does not disturb the protocol.
@@ -61,6 +78,12 @@ impl Runtime for Mortal {
         match nodes.first().map_or("", |node| node.op_type()) {
             "Acos" => panic!("there is no Acos"),
             "Acosh" if !is_here => std::process::abort(),
+            "Asin" if std::env::var(HOW).is_ok_and(|how| how == "interrupt") => {
+                let tests = std::os::unix::process::parent_id().to_string();
+                Command::new("kill").args(["-INT", &tests]).status().unwrap();
+                std::thread::sleep(Duration::from_secs(20));
+                Response::run_error("the tests go on")
+            }
             "Asin" if !is_here => std::process::exit(0),
             _ => match Builtin::new(Duration::from_mins(1)).run(request).ended {
                 Ended::Answered(response) => response,
@@ -72,9 +95,13 @@ impl Runtime for Mortal {
 
 /// Returns the exit code and all output.
 fn run(file: &Path, how: &str, is_update: bool, arguments: &[&str]) -> (Option<i32>, String) {
+    run_with(file, how, arguments, &[("UPDATE_EXPECTATIONS", if is_update { "1" } else { "0" })])
+}
+
+/// Runs a test binary with these environment variables.
+fn run_with(file: &Path, how: &str, arguments: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(arguments).env(FILE, file).env(HOW, how);
-    command.env("UPDATE_EXPECTATIONS", if is_update { "1" } else { "0" });
+    command.args(arguments).env(FILE, file).env(HOW, how).envs(variables.iter().copied());
     let output = command.output().unwrap();
     let text = [output.stdout, output.stderr].concat();
     (output.status.code(), String::from_utf8(text).unwrap())
@@ -133,4 +160,89 @@ fn what_was_not_run_keeps_its_entries() {
     assert!(text.contains("2 processes in a row ended without an answer"), "{text}");
     assert!(text.contains("not run: ai.onnx/Acos-"), "{text}");
     assert_eq!(fs::read_to_string(&file).unwrap(), old);
+}
+
+fn each_runtime_has_its_own_tests_and_file() {
+    let home = TempDir::new().unwrap();
+    let file = home.path().join("expectations.yaml");
+    let (_, text) = run(&file, "two", false, &["--list", "--format=terse"]);
+    for name in [
+        "first::smoke: test",
+        "first::ai.onnx/Abs-13: test",
+        "second::ai.onnx/Acos-7: test",
+        "second::expectations: test",
+    ] {
+        assert!(text.lines().any(|line| line == name), "no '{name}' in {text}");
+    }
+    assert!(!text.contains("second::ai.onnx/Abs"), "{text}");
+    let (code, text) = run(&file, "two", true, &["second::"]);
+    assert!(code == Some(0) && text.contains("second::ai.onnx/Acos-7 ... ok") && !text.contains("first::"), "{text}");
+    assert!(!file.exists() && home.path().join("expectations.second.yaml").exists());
+    let (code, text) = run(&file, "two", false, &["second::"]);
+    assert!(code == Some(0) && text.contains("expected: "), "{text}");
+    let (code, text) = run(&file, "two", false, &[]);
+    let cases: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix(COMMAND)).collect();
+    assert!(code == Some(101) && cases.len() >= 4, "{text}");
+    for case in cases {
+        assert!(case.starts_with("first::ai.onnx/A"), "{case}");
+        let (code, text) = run(&file, "two", false, &["--exact", case]);
+        assert!(code == Some(101) && text.contains(&format!("test {case} ... FAILED")), "{text}");
+    }
+}
+
+fn an_interrupted_update_keeps_what_has_run() {
+    let home = TempDir::new().unwrap();
+    let file = home.path().join("expectations.yaml");
+    let old = "  - {cases: 'ai.onnx/Asin-*/**', outcome: crash}\n";
+    fs::write(&file, format!("runtime: mortal\nexpect:\n{old}")).unwrap();
+    let (code, text) = run(&file, "interrupt", true, &["--test-threads", "1"]);
+    assert!(code == Some(1) && text.contains("stopped; not run: ai.onnx/Asin-"), "{text}");
+    assert!(text.contains("entries of groups that did not finish are unchanged: ai.onnx/Asin-"), "{text}");
+    let new = fs::read_to_string(&file).unwrap();
+    assert!(new.contains(old) && new.contains("ai.onnx/Acos-") && new.contains("ai.onnx/Acosh-"), "{new}");
+}
+
+fn a_selection_of_nothing_fails() {
+    let home = TempDir::new().unwrap();
+    let file = home.path().join("expectations.yaml");
+    for arguments in
+        [&["ai.onnx/Sin-*/**"][..], &["Abs-13/no_such_case"], &["Abs-99"], &["--exact", "ai.onnx/A*-99/**"]]
+    {
+        let (code, text) = run(&file, "", false, arguments);
+        assert!(code == Some(101) && text.contains("no test or case matches"), "{arguments:?}: {text}");
+    }
+    // The tests of an operator that the crate does not run.
+    let (code, text) = run(&file, "", false, &["--exact", "ai.onnx/Sin-7"]);
+    assert!(code == Some(101) && text.contains("this test binary selects no case of ai.onnx/Sin-7"), "{text}");
+    // `cargo test` passes the name of a function to every test binary.
+    let (code, text) = run(&file, "", false, &["tests::no_such_function"]);
+    assert!(code == Some(0) && text.contains("running 0 tests"), "{text}");
+    let (code, text) = run(&file, "", false, &["ai.onnx/A*s-13/**"]);
+    assert!(code == Some(0) && text.contains("test ai.onnx/Abs-13 ... ok") && text.contains("1 passed"), "{text}");
+    let (code, text) = run(&file, "", true, &["Abs-13"]);
+    assert!(code == Some(4) && text.contains("rewrites the expectation file after a run of all tests"), "{text}");
+    assert!(!file.exists());
+}
+
+fn a_process_for_one_test_sends_only_its_cases() {
+    let home = TempDir::new().unwrap();
+    let file = home.path().join("expectations.yaml");
+    let log = home.path().join("requests");
+    // The tests of a run of cargo-nextest share the variable.
+    let run_id = home.path().display().to_string();
+    let requests = |test: &str| {
+        fs::write(&log, "").unwrap();
+        let variables = [(LOG, log.to_str().unwrap()), ("NEXTEST_RUN_ID", run_id.as_str())];
+        let (_, text) = run_with(&file, "", &["--exact", test, "--nocapture"], &variables);
+        assert!(text.contains("running 1 test"), "{text}");
+        fs::read_to_string(&log).unwrap().lines().count()
+    };
+    let test = "ai.onnx/Abs-13/known_values/T=float";
+    let first = requests(test);
+    assert!(first > 20, "the opsets and IR versions are probed: {first}");
+    assert_eq!(requests(test), 1);
+    let (code, text) = run(&file, "", true, &[]);
+    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(requests("expectations"), first - 1);
+    assert_eq!(requests(test), 1);
 }

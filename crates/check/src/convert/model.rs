@@ -30,8 +30,8 @@ const MAX_SHOWN: usize = 80;
 /// Requested opsets and IR version of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
-    /// The new opset of each domain to change; the others remain. ONNX's own domain is `ai.onnx` or `""`. A domain that the model
-    /// does not import has no effect.
+    /// The new opset of each domain to change; the others remain. ONNX's own domain is `ai.onnx` or `""`. A domain of ONNX that the
+    /// model does not import has no effect; one that neither ONNX nor the model has is refused.
     pub opsets: BTreeMap<String, i64>,
     /// The IR version; if not given, it is raised as far as the changed opsets require.
     pub ir: Option<i64>,
@@ -124,6 +124,7 @@ pub fn convert_inferred(inferred: &Inferred, target: &Target, deadline: &Deadlin
     let model = inferred.bodies.model;
     let mut converter = Converter::new(model, inferred, target, deadline);
     let (mut model, mut patch) = (model.clone(), Patch::default());
+    converter.check_domains(&model);
     let imports = converter.retarget("model", &mut model.opset_import);
     let ir = ir_version(inferred.bodies.model, target);
     converter.constants = SubgraphConstants::new(model.ir_version(), ir);
@@ -261,6 +262,18 @@ impl<'a> Converter<'a> {
 
     fn refuse(&mut self, place: &str, reason: impl Into<String>) {
         self.refusal.reasons.push(PlacedEdit { place: place.to_owned(), text: reason.into() });
+    }
+
+    /// Refuses a requested domain that neither ONNX nor the model has, such as a misspelled one.
+    fn check_domains(&mut self, model: &ModelProto) {
+        let target = self.target;
+        let imports =
+            model.opset_import.iter().chain(model.functions.iter().flat_map(|function| &function.opset_import));
+        let imported = imports.map(|import| canonical_domain(import.domain()));
+        let known: BTreeSet<&str> = imported.chain(Specs::embedded().domains()).collect();
+        for domain in target.opsets.keys().map(|name| canonical_domain(name)).filter(|domain| !known.contains(domain)) {
+            self.refuse("model", format!("neither ONNX nor the model has a domain '{}'", shorten(domain, MAX_SHOWN)));
+        }
     }
 
     /// Changes the imports and returns the old and new opsets.

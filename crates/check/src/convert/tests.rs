@@ -29,6 +29,22 @@ fn both_names_of_the_domain_are_accepted() {
     assert_eq!(converted.model.opset_import[0].version(), 14);
 }
 
+#[test]
+fn a_domain_that_neither_onnx_nor_the_model_has_is_refused() {
+    let model = parse_model(
+        r#"<ir_version: 8, opset_import: ["" : 13, "mine" : 1]> g (float[2] x) => (float[2] y) { y = Neg (x) }"#,
+    );
+    let model = model.unwrap();
+    let converted = |domain: &str, opset: i64| {
+        convert(&model, &Target { opsets: BTreeMap::from([(domain.to_owned(), opset)]), ..Target::default() })
+    };
+    let refusal = converted("ai.onxn", 14).unwrap_err().to_string();
+    assert_eq!(refusal, "model: neither ONNX nor the model has a domain 'ai.onxn'");
+    // The opsets of a release name domains that a model does not import.
+    assert_eq!(converted("ai.onnx.ml", 3).unwrap().model, model);
+    assert!(converted("mine", 1).is_ok());
+}
+
 /// Runs the model on the input `x`, a float tensor with elements -3, -2 and so on.
 pub(super) fn outputs(model: &ModelProto, shape: &[usize]) -> Vec<Value> {
     let values: Vec<f64> = (0..shape.iter().product::<usize>()).map(|at| at as f64 - 3.0).collect();

@@ -11,7 +11,7 @@ use thiserror::Error;
 const THREADS: &str = "RUST_TEST_THREADS";
 
 /// Options of a test binary.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Arguments {
     pub(super) action: Action,
     /// Selects only ignored tests. No test is marked as ignored before it runs, so this selects nothing.
@@ -185,14 +185,33 @@ impl Arguments {
 
     /// Returns true if the filters select a test.
     pub(super) fn selects(&self, name: &str) -> bool {
-        let is_met = |text: &String| if self.exact { name == text } else { name.contains(text.as_str()) };
-        !self.ignored && (self.filters.is_empty() || self.filters.iter().any(is_met)) && !self.skip.iter().any(is_met)
+        (self.filters.is_empty() || self.filters.iter().any(|text| self.is_met(text, name))) && !self.omits(name)
+    }
+
+    /// Returns true if a test is omitted whatever the filters select.
+    pub(super) fn omits(&self, name: &str) -> bool {
+        self.ignored || self.skip.iter().any(|text| self.is_met(text, name))
+    }
+
+    fn is_met(&self, text: &str, name: &str) -> bool {
+        if self.exact { name == text } else { name.contains(text) }
+    }
+
+    /// Returns true if a filter can only mean cases: it has characters that the name of no Rust function has, such as a slash. `cargo
+    /// test` passes other filters to all test binaries of a crate, so that most of them select nothing in this one.
+    pub(super) fn means_cases(&self) -> bool {
+        !self.ignored && self.filters.iter().any(|text| is_about_cases(text))
     }
 
     /// Returns true if every test is selected and runs.
     pub(super) fn is_whole(&self) -> bool {
         self.filters.is_empty() && self.skip.is_empty() && !self.ignored && !self.bench
     }
+}
+
+/// Returns true if a filter has a character that is in no path of a Rust function.
+pub(super) fn is_about_cases(filter: &str) -> bool {
+    filter.chars().any(|c| !c.is_alphanumeric() && c != '_' && c != ':')
 }
 
 /// Splits an option from a value in the same word.
@@ -213,7 +232,9 @@ fn number(option: &'static str, value: String) -> Result<NonZeroUsize, ArgumentE
 /// Returns the text of `--help`.
 pub(super) fn help() -> String {
     let mut text =
-        "Usage: [OPTIONS] [FILTER]...\n\nRuns the tests whose names contain a FILTER, by default all.\n\n".to_owned();
+        "Usage: [OPTIONS] [FILTER]...\n\nRuns the tests whose names contain a FILTER, by default all. A FILTER may also be the id of a \
+         case, a part\nof ids with a slash, or a glob over ids: 'ai.onnx/Abs-*/**/T=float'.\n\n"
+            .to_owned();
     for option in OPTIONS {
         let mut name = option.name.to_owned();
         if !option.other.is_empty() {
@@ -292,6 +313,20 @@ mod tests {
                 .map(NonZeroUsize::get)
         };
         assert_eq!((threads(&[]), threads(&["--test-threads", "2"])), (Some(3), Some(2)));
+    }
+
+    #[test]
+    fn a_filter_that_no_function_can_have_means_cases() {
+        for (line, expected) in [
+            (&["ai.onnx/Abs-13"][..], true),
+            (&["Abs-*"][..], true),
+            (&["Abs-13"][..], true),
+            (&["overflow", "tests::a_b"][..], false),
+            (&["--skip", "Abs-13"][..], false),
+            (&["Abs-13", "--ignored"][..], false),
+        ] {
+            assert_eq!(parse(line).unwrap().means_cases(), expected, "{line:?}");
+        }
     }
 
     #[test]

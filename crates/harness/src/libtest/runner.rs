@@ -10,21 +10,49 @@ use crate::libtest::arguments::{Action, Arguments};
 use crate::libtest::printer::Printer;
 use crate::libtest::trial::{Conclusion, Outcome, Trial, TrialResult};
 
-/// Runs or lists the selected trials. Output goes to `out`, on the calling thread.
-pub(super) fn run(arguments: &Arguments, trials: Vec<Trial<'_>>, out: &mut dyn Write) -> io::Result<Conclusion> {
+/// Trials of one runtime, which run before those of the next.
+pub(super) struct Batch<'a> {
+    /// The selected trials.
+    pub(super) trials: Vec<Trial<'a>>,
+    /// Number of trials that are not selected.
+    pub(super) filtered_out: usize,
+    /// Number of threads.
+    pub(super) threads: NonZeroUsize,
+}
+
+impl<'a> Batch<'a> {
+    /// Selects trials by the command line.
+    pub(super) fn select(arguments: &Arguments, trials: Vec<Trial<'a>>) -> Batch<'a> {
+        let is_selected =
+            |trial: &Trial<'_>| arguments.selects(&trial.name) || trial.is_chosen && !arguments.omits(&trial.name);
+        let count = trials.len();
+        let trials: Vec<Trial<'_>> = trials.into_iter().filter(is_selected).collect();
+        let threads = arguments.test_threads.unwrap_or(NonZeroUsize::MIN);
+        Batch { filtered_out: count - trials.len(), trials, threads }
+    }
+
+    /// Renames the trials.
+    pub(super) fn renamed(mut self, name: impl Fn(&str) -> String) -> Batch<'a> {
+        for trial in &mut self.trials {
+            trial.name = name(&trial.name);
+        }
+        self
+    }
+}
+
+/// Runs or lists trials. Output goes to `out`, on the calling thread.
+pub(super) fn run(arguments: &Arguments, batches: Vec<Batch<'_>>, out: &mut dyn Write) -> io::Result<Conclusion> {
     let start = Instant::now();
-    let count = trials.len();
-    let selected: Vec<Trial<'_>> = trials.into_iter().filter(|trial| arguments.selects(&trial.name)).collect();
-    let mut conclusion = Conclusion { filtered_out: count - selected.len(), ..Conclusion::default() };
-    let mut printer = Printer::new(arguments, selected.len(), out)?;
+    let filtered_out = batches.iter().map(|batch| batch.filtered_out).sum();
+    let mut conclusion = Conclusion { filtered_out, ..Conclusion::default() };
+    let mut printer = Printer::new(arguments, batches.iter().map(|batch| batch.trials.len()).sum(), out)?;
     if arguments.action == Action::List {
-        selected.iter().try_for_each(|trial| printer.list(&trial.name))?;
+        batches.iter().flat_map(|batch| &batch.trials).try_for_each(|trial| printer.list(&trial.name))?;
         printer.list_end()?;
         return Ok(conclusion);
     }
     printer.start()?;
     let mut failures = Vec::new();
-    let threads = arguments.test_threads.map_or(1, NonZeroUsize::get).min(selected.len());
     let run = |trial: Trial<'_>| if arguments.bench { trial.ignore() } else { trial.run() };
     let mut end = |result: TrialResult, printer: &mut Printer<'_>| {
         printer.end(&result)?;
@@ -38,16 +66,19 @@ pub(super) fn run(arguments: &Arguments, trials: Vec<Trial<'_>>, out: &mut dyn W
         }
         Ok::<_, io::Error>(())
     };
-    if threads <= 1 {
-        for trial in selected {
-            printer.begin(&trial.name)?;
-            end(run(trial), &mut printer)?;
+    for Batch { trials, threads, .. } in batches {
+        let threads = threads.get().min(trials.len());
+        if threads <= 1 {
+            for trial in trials {
+                printer.begin(&trial.name)?;
+                end(run(trial), &mut printer)?;
+            }
+        } else {
+            on_threads(threads, trials, &run, |result| {
+                printer.begin(&result.name)?;
+                end(result, &mut printer)
+            })?;
         }
-    } else {
-        on_threads(threads, selected, &run, |result| {
-            printer.begin(&result.name)?;
-            end(result, &mut printer)
-        })?;
     }
     failures.sort();
     printer.finish(&conclusion, &failures, start.elapsed())?;
@@ -90,7 +121,7 @@ fn on_threads<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::libtest::arguments::Color;
+    use crate::libtest::arguments::{Color, Format};
     use crate::libtest::trial::Completion;
 
     fn trials() -> Vec<Trial<'static>> {
@@ -109,7 +140,8 @@ mod tests {
             arguments.color = Color::Never;
         }
         let mut out = Vec::new();
-        let conclusion = run(&arguments, trials(), &mut out).unwrap();
+        let batch = Batch::select(&arguments, trials());
+        let conclusion = run(&arguments, vec![batch], &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         let time = text.find("finished in ").map(|at| at + "finished in ".len());
         (conclusion, time.map_or(text.clone(), |at| format!("{}TIME\n", &text[..at])))
@@ -170,6 +202,24 @@ mod tests {
     }
 
     #[test]
+    fn batches_run_in_order_and_are_counted_together() {
+        let mut arguments =
+            Arguments::parse(["b/", "--test-threads=2", "--color=never"].map(Into::into), None).unwrap();
+        arguments.format = Format::Terse;
+        let chosen = Trial::new("by_a_glob", || Ok(Completion::Passed)).chosen(true);
+        let mut batches = vec![Batch::select(&arguments, trials()), Batch::select(&arguments, vec![chosen])];
+        batches.push(Batch::select(&arguments, trials()));
+        let mut out = Vec::new();
+        let conclusion = run(&arguments, batches, &mut out).unwrap();
+        assert_eq!(conclusion, Conclusion { passed: 3, failed: 0, ignored: 0, filtered_out: 6 });
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.starts_with("\nrunning 3 tests\n...\n"), "{text}");
+        arguments.skip.push("glob".to_owned());
+        let chosen = Trial::new("by_a_glob", || Ok(Completion::Passed)).chosen(true);
+        assert!(Batch::select(&arguments, vec![chosen]).trials.is_empty());
+    }
+
+    #[test]
     fn the_log_file_has_a_line_for_each_test() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
@@ -182,7 +232,8 @@ mod tests {
     fn a_log_file_that_cannot_be_created_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let arguments = Arguments { logfile: Some(folder.path().to_owned()), ..Arguments::default() };
-        let error = run(&arguments, trials(), &mut Vec::new()).unwrap_err().to_string();
+        let batch = Batch::select(&arguments, trials());
+        let error = run(&arguments, vec![batch], &mut Vec::new()).unwrap_err().to_string();
         assert!(error.contains(&folder.path().display().to_string()), "{error}");
     }
 }

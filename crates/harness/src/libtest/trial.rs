@@ -10,6 +10,8 @@ pub(super) const FAILED: u8 = 101;
 /// A named test.
 pub(super) struct Trial<'a> {
     pub(super) name: String,
+    /// True if the command line selects the test in another way than by a part of its name.
+    pub(super) is_chosen: bool,
     test: Box<dyn FnOnce() -> Result<Completion, Failed> + Send + 'a>,
 }
 
@@ -18,7 +20,12 @@ impl<'a> Trial<'a> {
         name: impl Into<String>,
         test: impl FnOnce() -> Result<Completion, Failed> + Send + 'a,
     ) -> Trial<'a> {
-        Trial { name: name.into(), test: Box::new(test) }
+        Trial { name: name.into(), is_chosen: false, test: Box::new(test) }
+    }
+
+    /// Sets if the command line selects the test in another way than by a part of its name.
+    pub(super) fn chosen(self, is_chosen: bool) -> Trial<'a> {
+        Trial { is_chosen, ..self }
     }
 
     /// Runs the test. A panic is a failure.

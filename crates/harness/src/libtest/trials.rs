@@ -1,11 +1,12 @@
 //! The trials of a test binary, and the messages after the last one.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context as _;
-use onnx_conformance_cases::case::{Variant, vary};
+use onnx_conformance_cases::case::{Case, Variant, vary};
 use onnx_conformance_cases::suite::{Filter, Suite};
 use onnx_conformance_subject::{Accepted, Declaration, Host, Stop, StopReason};
 
@@ -13,9 +14,11 @@ use crate::escape;
 use crate::expectations::{Doubts, GateResult, Scope, Verdict, WholeRun};
 use crate::gate_file::Gate;
 use crate::libtest::choice::Choice;
+use crate::libtest::names::test_name;
 use crate::libtest::trial::{Completion, Failed};
 use crate::note::note;
-use crate::run::{CaseResult, Outcome, judge_twice};
+use crate::run::{CaseResult, Outcome, Summary, common_message, judge_twice};
+use crate::smoke::{self, smoke};
 
 /// Environment variable that makes a whole run rewrite the expectation file to its results, if set to anything but `0`.
 pub const UPDATE: &str = "UPDATE_EXPECTATIONS";
@@ -23,11 +26,19 @@ pub const UPDATE: &str = "UPDATE_EXPECTATIONS";
 /// Name of the trial that looks up the entries of the expectation file among the ids of the suite.
 pub(super) const EXPECTATIONS: &str = "expectations";
 
+/// Name of the trial that runs small models of every kind of value.
+pub(super) const SMOKE: &str = "smoke";
+
 /// Maximum number of names in a note.
 const MAX_NAMED: usize = 10;
 
-/// State shared by the trials of a run.
+/// Maximum number of messages of errors in a note.
+const MAX_MESSAGES: usize = 20;
+
+/// State shared by the trials of a runtime.
 pub(super) struct Trials {
+    /// Name of the runtime in the test binary.
+    pub(super) name: Option<String>,
     pub(super) host: Box<dyn Host + Send>,
     pub(super) declaration: Declaration,
     /// Files that the runtime accepts, if it does not declare them itself.
@@ -36,6 +47,8 @@ pub(super) struct Trials {
     pub(super) doubts: Doubts,
     pub(super) filter: Filter,
     pub(super) variant: Variant,
+    /// Largest distance of inexact outputs that still passes, if it is more than the suite allows.
+    pub(super) ulps: Option<u64>,
     pub(super) rerun_command: Box<dyn Fn(&str) -> String + Send + Sync>,
     pub(super) stop: Stop,
     /// True if every trial is run.
@@ -83,8 +96,7 @@ impl Trials {
                     None => continue,
                 },
             };
-            let doubts = |result: &CaseResult| self.doubts.doubtful(&self.gate.matcher, result);
-            let result = judge_twice(&case, &*self.host, &self.declaration, &doubts);
+            let result = self.judge(&case);
             if self.stop.is_set() {
                 return not_run();
             }
@@ -111,12 +123,39 @@ impl Trials {
             _ if is_empty && choice.part.is_some() => {
                 Err(format!("no selected case of {} has this id", group.name).into())
             }
-            _ if is_empty => Ok(Completion::Ignored("none of its cases is selected".to_owned())),
+            _ if is_empty => Err(format!("this test binary selects no case of {}", group.name).into()),
             (false, _) => Err(report.into()),
             (true, Some(message)) if gate_result.summary.count(Outcome::Pass) == 0 => {
                 Ok(Completion::Ignored(format!("expected: {}", message.lines().next().unwrap_or_default())))
             }
             (true, _) => Ok(Completion::Passed),
+        }
+    }
+
+    /// Judges a case, by the bound of the runtime.
+    fn judge(&self, case: &Case) -> CaseResult {
+        let doubts = |result: &CaseResult| self.doubts.doubtful(&self.gate.matcher, &within(self.ulps, result.clone()));
+        within(self.ulps, judge_twice(case, &*self.host, &self.declaration, &doubts))
+    }
+
+    /// Runs small models of every kind of value. Fails if the answers to them do not follow from the runtime's own limits.
+    pub(super) fn run_smoke(&self) -> Result<Completion, Failed> {
+        let (mut report, mut is_wrong) = (String::new(), false);
+        smoke(&*self.host, |about, verdict, _| {
+            let (word, message) = match verdict {
+                smoke::Verdict::Correct | smoke::Verdict::Unsupported(_) => return,
+                smoke::Verdict::Runtime(message) => ("runtime", message),
+                smoke::Verdict::Wrong(message) => {
+                    is_wrong = true;
+                    ("wrong", message)
+                }
+            };
+            let _ = write!(report, "\n{word}: {about}: {}", escape::message(&message));
+        })?;
+        match (self.stop.is_set(), is_wrong) {
+            (true, _) => Ok(Completion::Ignored("not run".to_owned())),
+            (false, true) => Err(report.into()),
+            (false, false) => Ok(Completion::Passed),
         }
     }
 
@@ -143,12 +182,22 @@ impl Trials {
         for line in message.lines().chain(inputs.lines()) {
             let _ = write!(report, "\n    {line}");
         }
-        let _ = write!(report, "\n    {}", (self.rerun_command)(&result.id));
+        if let Some(rule) = &result.rule {
+            let _ = write!(report, "\n    rule {}", escape::line(&rule.to_string()));
+        }
+        let test = test_name(self.name.as_deref(), &result.id);
+        let _ = write!(report, "\n    {}", (self.rerun_command)(&test));
     }
 
-    /// Fails if an entry matches no case of the suite. Such an entry is out of date, even if only a part of the suite is run.
-    pub(super) fn check_patterns(&self, suite: &Suite) -> Result<Completion, Failed> {
+    /// Fails if an entry matches no case of the suite, or the runtime accepts other files than stated. The file is out of date then,
+    /// even if only a part of the suite is run.
+    pub(super) fn check_file(&self, suite: &Suite) -> Result<Completion, Failed> {
         let (matcher, mut report) = (&self.gate.matcher, String::new());
+        let other =
+            self.accepted.as_ref().filter(|_| !self.updates).and_then(|accepted| self.gate.other_than(accepted));
+        if let Some(other) = other {
+            let _ = write!(report, "\n{other}");
+        }
         let entries = matcher.expectations().expect.iter().enumerate();
         for (index, entry) in entries.filter(|(index, _)| matcher.is_active(*index) && !self.updates) {
             let Some(pattern) = &entry.cases else { continue };
@@ -167,10 +216,7 @@ impl Trials {
     /// Stops the runtime and prints the remaining notes: problems of the expectations as a whole, and groups that were not run. An
     /// update rewrites the file. Returns true if there are no problems.
     pub(super) fn finish(&self) -> anyhow::Result<bool> {
-        let mut problems = self.host.finish();
-        if self.is_whole && !self.updates {
-            problems.extend(self.accepted.as_ref().and_then(|accepted| self.gate.other_than(accepted)));
-        }
+        let problems = self.host.finish();
         for problem in &problems {
             note(problem);
         }
@@ -181,17 +227,24 @@ impl Trials {
         }
         let missing: Vec<String> = self.groups.difference(ended).cloned().collect();
         if let Some(reason) = self.stop.reason() {
-            let reason = match reason {
+            let text = match reason {
                 StopReason::Failed(reason) => reason.as_str(),
                 StopReason::Interrupted => "stopped",
             };
-            note(&format!("{reason}; not run: {}", named(&missing)));
-            if self.updates {
+            note(&format!("{text}; not run: {}", named(&missing)));
+            let is_kept = *reason == StopReason::Interrupted && self.updates && !results.is_empty();
+            if self.updates && !is_kept {
                 note("the expectation file is unchanged");
             }
-            return Ok(false);
+            if !is_kept {
+                return Ok(false);
+            }
+        }
+        if self.is_whole {
+            note(&format!("{}: {}", self.declaration.name, counts(&gate_result.summary)));
         }
         if self.updates {
+            frequent_errors(results).iter().for_each(|line| note(line));
             let run = WholeRun { missing: &missing, ..WholeRun::new(std::mem::take(results), self.variant) };
             let updated = self.gate.update(run, self.accepted.as_ref(), None);
             updated.context("the expectations cannot be updated")?;
@@ -219,10 +272,93 @@ impl Trials {
     }
 }
 
+/// Returns a result. A mismatch of inexact outputs passes up to this distance.
+fn within(ulps: Option<u64>, result: CaseResult) -> CaseResult {
+    let is_within = result.ulps.zip(ulps).is_some_and(|(distance, bound)| distance <= bound);
+    if result.outcome != Outcome::Mismatch || !is_within {
+        return result;
+    }
+    CaseResult { outcome: Outcome::Pass, message: String::new(), inputs: String::new(), distance: None, ..result }
+}
+
+/// Returns a line for each of the most frequent messages of errors: most of them are about a feature that the runtime does not have.
+fn frequent_errors(results: &[CaseResult]) -> Vec<String> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for result in results.iter().filter(|result| result.outcome == Outcome::Error) {
+        *counts.entry(common_message(&result.message, &result.operators())).or_default() += 1;
+    }
+    let mut counts: Vec<(String, usize)> = counts.into_iter().filter(|(_, count)| *count > 1).collect();
+    counts.sort_by_key(|(_, count)| Reverse(*count));
+    let lines = counts.into_iter().take(MAX_MESSAGES).map(|(message, count)| format!("{count:6} error: {message}"));
+    let head = "the commonest errors; `Response::unsupported` names a missing feature:".to_owned();
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() { lines } else { std::iter::once(head).chain(lines).collect() }
+}
+
+/// Returns the numbers of cases by outcome: `100 cases: 80 pass, 20 unsupported`.
+fn counts(summary: &Summary) -> String {
+    let counts = summary.counts().map(|(outcome, count)| format!("{count} {outcome}"));
+    let open = (summary.open > 0).then(|| format!("{} open", summary.open));
+    format!("{} cases: {}", summary.total(), counts.chain(open).collect::<Vec<_>>().join(", "))
+}
+
 fn named(names: &[String]) -> String {
     let first = names.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(MAX_NAMED) {
         0 => first,
         more => format!("{first} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onnx_conformance_cases::case::Level;
+
+    use super::*;
+    use crate::run::test_results::result;
+
+    #[test]
+    fn a_bound_lets_near_values_pass() {
+        let check = |outcome: Outcome, ulps: Option<u64>, bound: Option<u64>, expected: Outcome| {
+            let result = CaseResult { ulps, message: "far".to_owned(), ..result("a/b/c", outcome) };
+            let found = within(bound, result);
+            assert_eq!((found.outcome, found.message.is_empty()), (expected, expected == Outcome::Pass));
+        };
+        check(Outcome::Mismatch, Some(4), Some(4), Outcome::Pass);
+        check(Outcome::Mismatch, Some(5), Some(4), Outcome::Mismatch);
+        check(Outcome::Mismatch, Some(4), None, Outcome::Mismatch);
+        // An exact output has no distance.
+        check(Outcome::Mismatch, None, Some(4), Outcome::Mismatch);
+        check(Outcome::WrongShape, Some(1), Some(4), Outcome::WrongShape);
+    }
+
+    #[test]
+    fn the_most_frequent_errors_come_first() {
+        let error = |id: &str, outcome: Outcome, message: &str| CaseResult {
+            message: message.to_owned(),
+            ..result(id, outcome)
+        };
+        let results = [
+            error("ai.onnx/Abs-13/a", Outcome::Error, "rank 3 is too large"),
+            error("ai.onnx/Abs-13/b", Outcome::Error, "no strings"),
+            error("ai.onnx/Sum-13/a", Outcome::Error, "no strings"),
+            error("ai.onnx/Sum-13/b", Outcome::Mismatch, "no strings"),
+            error("ai.onnx/Sum-13/c", Outcome::Error, "no strings"),
+            error("ai.onnx/Abs-13/c", Outcome::Error, "rank 4 is too large"),
+            error("ai.onnx/Abs-13/d", Outcome::Error, "once"),
+        ];
+        let lines = frequent_errors(&results);
+        assert_eq!(lines[1..], ["     3 error: no strings", "     2 error: rank * is too large"]);
+        assert!(frequent_errors(&results[..1]).is_empty());
+    }
+
+    #[test]
+    fn outcomes_are_counted() {
+        let mut summary = Summary::default();
+        for outcome in [Outcome::Pass, Outcome::Crash, Outcome::Pass] {
+            summary.add(&result("a/b/c", outcome));
+        }
+        summary.add(&CaseResult { level: Level::Open, ..result("a/b/d", Outcome::Error) });
+        assert_eq!(counts(&summary), "4 cases: 2 pass, 1 crash, 1 open");
     }
 }

@@ -1,6 +1,53 @@
 //! Packing of sub-byte elements in `raw_data` and `int32_data`: a bit stream, the first element in the lowest bits.
 
+use bytes::Bytes;
+
 use crate::dtype::{ElementType, Kind};
+use crate::tensor::error::TensorError;
+use crate::tensor::shape::element_count;
+use crate::tensor::storage::Tensor;
+
+impl Tensor {
+    /// Creates a tensor from elements as `raw_data` holds them: those of types below a byte are packed, the first in the lowest bits.
+    ///
+    /// ```
+    /// use onnx_conformance_reference::{ElementType, Tensor};
+    ///
+    /// let tensor = Tensor::from_packed(ElementType::Int4, vec![3], &[0xf1, 0x07])?;
+    /// assert_eq!(tensor.floats(), [1.0, -1.0, 7.0]);
+    /// assert_eq!(tensor.packed_bytes()[..], [0xf1, 0x07]);
+    /// # Ok::<(), onnx_conformance_reference::TensorError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the shape needs another number of bytes, or the elements are strings.
+    pub fn from_packed(element_type: ElementType, shape: Vec<usize>, packed: &[u8]) -> Result<Tensor, TensorError> {
+        if !is_packed(element_type) {
+            return Tensor::from_bytes(element_type, shape, Bytes::copy_from_slice(packed));
+        }
+        let count = element_count(&shape)?;
+        let expected = packed_len(element_type, count).ok_or_else(|| TensorError::Overflow(shape.clone()))?;
+        if packed.len() != expected {
+            let found = packed.len();
+            return Err(TensorError::Length { element_type, shape, unit: "packed bytes", expected, found });
+        }
+        Tensor::from_bytes(element_type, shape, unpack(element_type, packed, count).into())
+    }
+
+    /// Returns the elements as `raw_data` holds them; nothing for strings. The last byte is padded with zeros.
+    pub fn packed_bytes(&self) -> Bytes {
+        if is_packed(self.element_type()) {
+            pack(self.element_type(), self.bytes()).into()
+        } else {
+            self.bytes().clone()
+        }
+    }
+}
+
+/// Returns true if several elements share a byte.
+fn is_packed(element: ElementType) -> bool {
+    (1..8).contains(&element.bits())
+}
 
 /// The number of bytes of `count` packed elements.
 pub fn packed_len(element: ElementType, count: usize) -> Option<usize> {
@@ -51,6 +98,22 @@ fn low_mask(bits: usize) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn packed_tensors_are_read_and_written() {
+        for (element, shape, packed) in [
+            (ElementType::Uint4, vec![3], &[0x21, 0x03][..]),
+            (ElementType::Int2, vec![2, 2], &[0b1101_1000][..]),
+            (ElementType::Float, vec![1], &[0, 0, 128, 63][..]),
+            (ElementType::Int4, vec![0], &[][..]),
+        ] {
+            let tensor = Tensor::from_packed(element, shape.clone(), packed).unwrap();
+            assert_eq!((tensor.shape(), &tensor.packed_bytes()[..]), (&shape[..], packed), "{element}");
+        }
+        let error = Tensor::from_packed(ElementType::Int4, vec![3], &[0]).unwrap_err().to_string();
+        assert_eq!(error, "shape [3] of int4 takes 2 packed bytes, but there are 1");
+        assert!(Tensor::from_packed(ElementType::String, vec![0], &[]).is_err());
+    }
 
     #[test]
     fn the_first_element_is_in_the_lowest_bits() {
