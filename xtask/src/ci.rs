@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -18,7 +18,8 @@ use onnx_conformance_report::tool_overview::tool_overviews;
 use onnx_conformance_subject::{CiCases, Variant};
 
 use crate::adapters::VersionsFile;
-use crate::{adapters, foreign, import_specs, wheel, workspace};
+use crate::workspace::run;
+use crate::{adapters, browser_tests, foreign, import_specs, wheel, workspace};
 
 /// Version of cargo-deny.
 const DENY: &str = "0.20.2";
@@ -386,7 +387,7 @@ fn own(name: &str) -> String {
 /// Runs the adapters and, concurrently, the tests of the site, which wait for a browser most of the time.
 fn adapters_and_site(arguments: &Arguments) -> Result<()> {
     std::thread::scope(|scope| {
-        let site = scope.spawn(site);
+        let site = scope.spawn(|| browser_tests::site(&copies().join(PROGRAM)));
         on_adapters(arguments)?;
         site.join().unwrap_or_else(|_| Err(anyhow!("the tests of the site panicked")))
     })
@@ -526,91 +527,19 @@ fn older_releases(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Installs npm and Chromium unless they exist. Returns the package that cannot be installed.
-fn install_browser() -> Option<&'static str> {
-    let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
-    let browsers = ["chromium", "chromium-browser", "google-chrome"];
-    let wanted = [("npm", &["npm"][..]), ("chromium", &browsers[..])];
-    let missing = wanted.into_iter().filter(|(_, programs)| !programs.iter().any(|it| is_there(it)));
-    // The package lists may be old or missing.
-    let apt = |arguments: &[&str]| {
-        Command::new("apt-get").args(arguments).stdout(Stdio::null()).status().is_ok_and(|it| it.success())
-    };
-    missing.map(|(package, _)| package).find(|package| {
-        let install = ["install", "--yes", "--quiet", package];
-        !(apt(&install) || apt(&["update", "--quiet"]) && apt(&install))
-    })
-}
-
 /// Builds the program, and tests its site.
 pub(crate) fn site_tests() -> Result<()> {
     copy_program()?;
-    site()
-}
-
-/// Tests the site of `onnx-conformance report` in Chromium. Installs missing programs. If that fails, the step prints that it did
-/// not run.
-fn site() -> Result<()> {
-    let home = workspace::root().join("site-tests");
-    if let Some(package) = install_browser() {
-        anstream::eprintln!(
-            "NOT RUN: {package} is missing and apt-get cannot install it; the site was not tested in a browser"
-        );
-        return Ok(());
-    }
-    if run(Command::new("npm").args(["ci", "--no-audit", "--no-fund"]).current_dir(&home)).is_err() {
-        anstream::eprintln!(
-            "NOT RUN: npm cannot install the packages of site-tests; the site was not tested in a browser"
-        );
-        return Ok(());
-    }
-    let mut tests = Command::new("npm");
-    tests.arg("test").env("CARGO_TARGET_DIR", workspace::target()).env("ONNX_CONFORMANCE", copies().join(PROGRAM));
-    let output = tests.current_dir(&home).stderr(Stdio::inherit()).output().context("cannot start npm")?;
-    let report = String::from_utf8_lossy(&output.stdout);
-    anstream::println!("{report}");
-    ensure!(output.status.success(), "the tests of the site: {}", failed_tests(&report).join("; "));
-    Ok(())
-}
-
-/// Returns the names of the failed tests of a TAP report with the text of their errors, since the other lane's output follows.
-fn failed_tests(report: &str) -> Vec<String> {
-    let mut failed: Vec<String> = Vec::new();
-    let mut lines = report.lines().map(str::trim);
-    while let Some(line) = lines.next() {
-        if let Some((_, name)) = line.strip_prefix("not ok ").and_then(|rest| rest.split_once(" - ")) {
-            let error = lines.by_ref().take_while(|line| *line != "...").skip_while(|line| !line.starts_with("error:"));
-            let error: Vec<&str> = error.take_while(|line| !line.starts_with("code:")).collect();
-            failed.push(format!("{name}: {}", error.join(" ")));
-        }
-    }
-    failed
+    browser_tests::site(&copies().join(PROGRAM))
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {
     run(Command::new("cargo").args(arguments))
 }
 
-/// Runs a command and fails if it does. The default folder is the workspace's root.
-fn run(command: &mut Command) -> Result<()> {
-    if command.get_current_dir().is_none() {
-        command.current_dir::<&Path>(workspace::root());
-    }
-    let status = command.status().with_context(|| format!("cannot start {command:?}"))?;
-    ensure!(status.success(), "{command:?} ended with {status}");
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn failed_tests_of_the_site_are_named_with_their_errors() {
-        let report = "ok 1 - a\n  ---\n  duration_ms: 1\n  ...\nnot ok 2 - b - c\n  ---\n  duration_ms: 2\n  error: |-\n    2 of 3\n  code: 'ERR'\n  ...\n";
-        assert_eq!(failed_tests(report), ["b - c: error: |- 2 of 3"]);
-        assert!(failed_tests("ok 1 - a\n").is_empty());
-    }
 
     #[test]
     fn the_parts_about_which_tools_are_asked_have_cases() {

@@ -3,6 +3,7 @@
 mod adapter_digest;
 mod adapters;
 mod bench_protocol;
+mod browser_tests;
 mod ci;
 mod emit;
 mod exporters;

@@ -28,7 +28,7 @@ pub struct ToolOverview {
     pub questions: Vec<String>,
     /// Number of operator versions, patterns of graphs and topics of the format about which it is asked.
     pub parts: usize,
-    /// Those in which a case is new or has changed since the measurement.
+    /// The parts in which a case is new or has changed since the measurement.
     pub stale: Vec<String>,
 }
 
