@@ -31,7 +31,7 @@ pub struct Arguments {
     #[arg(long)]
     text: bool,
 
-    /// Address of the published site: https://example.org/onnx/. Adds a sitemap, a page for unknown addresses, and absolute
+    /// Address of the published site, such as `https://example.org/onnx/`. Adds a sitemap, a page for unknown addresses, and absolute
     /// addresses for previews of links
     #[arg(long, value_name = "URL")]
     base_url: Option<BaseUrl>,

@@ -47,7 +47,7 @@ fn failed_tests(report: &str) -> Vec<String> {
 }
 
 /// Installs npm and Chromium unless they exist. Returns the package that cannot be installed.
-fn install_browser() -> Option<&'static str> {
+pub(crate) fn install_browser() -> Option<&'static str> {
     let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
     let browsers = ["chromium", "chromium-browser", "google-chrome"];
     let wanted = [("npm", &["npm"][..]), ("chromium", &browsers[..])];

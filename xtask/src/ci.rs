@@ -243,7 +243,7 @@ fn prepare() -> Result<()> {
     wheel::environment()?;
     whole()?.iter().try_for_each(|name| adapters::setup(name))?;
     Runtimes::embedded()?.tools_in_ci().try_for_each(|(name, _)| adapters::setup(name))?;
-    install_browser();
+    browser_tests::install_browser();
     Ok(())
 }
 

@@ -92,7 +92,9 @@ pub fn tool_measurement(header: &Header, run: &WholeRun<'_>, kept: &BTreeMap<Str
     }
     operators.retain(|_, answers| !answers.answers.is_empty());
     let mut total = OperatorAnswers::default();
-    operators.values().for_each(|answers| total.add(answers));
+    for answers in operators.values() {
+        total.add(answers);
+    }
     let mut measurement = first_measurement(header, true, run);
     (measurement.answers, measurement.complete) = (Some(total.answers), total.complete);
     measurement.metadata = total.metadata;

@@ -71,7 +71,7 @@ pub(super) fn arguments_of(arguments: &Arguments, runtime: Option<&str>, names: 
     if !is_exact && filters.iter().any(String::is_empty) {
         filters.clear();
     }
-    Some(Arguments { filters, skip, ..arguments.clone() })
+    Some(Arguments { skip, filters, ..arguments.clone() })
 }
 
 #[cfg(test)]

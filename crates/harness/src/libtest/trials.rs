@@ -244,7 +244,9 @@ impl Trials {
             note(&format!("{}: {}", self.declaration.name, counts(&gate_result.summary)));
         }
         if self.updates {
-            frequent_errors(results).iter().for_each(|line| note(line));
+            for line in frequent_errors(results) {
+                note(&line);
+            }
             let run = WholeRun { missing: &missing, ..WholeRun::new(std::mem::take(results), self.variant) };
             let updated = self.gate.update(run, self.accepted.as_ref(), None);
             updated.context("the expectations cannot be updated")?;

@@ -55,7 +55,9 @@ impl MetadataCounts {
     /// Counts the parts whose metadata one model lost.
     pub(crate) fn count(&mut self, dropped: &BTreeSet<Metadata>) {
         self.asked += 1;
-        dropped.iter().for_each(|part| *self.dropped.entry(*part).or_default() += 1);
+        for part in dropped {
+            *self.dropped.entry(*part).or_default() += 1;
+        }
     }
 
     /// Adds other numbers.

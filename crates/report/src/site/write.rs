@@ -143,9 +143,10 @@ pub enum SiteError {
 impl From<ToolsError> for SiteError {
     fn from(error: ToolsError) -> SiteError {
         match error {
-            ToolsError::Expectations(error) => SiteError::Expectations(error),
+            ToolsError::Expectations(error) | ToolsError::Overview(ToolOverviewError::Expectations(error)) => {
+                SiteError::Expectations(error)
+            }
             ToolsError::Findings(error) => SiteError::Findings(error),
-            ToolsError::Overview(ToolOverviewError::Expectations(error)) => SiteError::Expectations(error),
             ToolsError::Overview(ToolOverviewError::Suite(error)) => SiteError::Suite(error),
         }
     }
@@ -548,7 +549,9 @@ mod tests {
         let folder = home.path().join("site");
         let write = |paths: &[&str]| {
             let mut out = Output::new(&folder, None);
-            paths.iter().for_each(|path| out.write(path, "text").unwrap());
+            for path in paths {
+                out.write(path, "text").unwrap();
+            }
             out.remove_earlier().unwrap()
         };
         assert_eq!(write(&["index.html", "runtime/mine-1.html"]), 0);

@@ -235,7 +235,7 @@ mod tests {
 
     const HOSTILE: &str = "<script>alert(1)</script>";
 
-    /// Returns the page of NonZero with the committed columns and one of a hostile name.
+    /// Returns the page of `NonZero` with the committed columns and one of a hostile name.
     fn text() -> String {
         let mut columns = Column::committed().unwrap();
         let results = vec![result("ai.onnx/NonZero-13/scalar/X=0/T=float", Outcome::Crash)];
