@@ -63,18 +63,13 @@ fn measure(asking: &Asking<'_>, version: &str, adapter: Option<String>) -> Resul
     };
     let asked: BTreeSet<&str> =
         shard.map_or_else(|| ids.clone(), |shard| shard.part_of(ids.iter().copied())).into_iter().collect();
-    let mut measured = match &before {
-        Some(before) => match ask_again(asking, before, &before.parts(&ids), &asked)? {
-            Some(measured) => measured,
-            None => return Ok(()),
-        },
-        None => {
-            let Answered { header, results, cpu_seconds } = ask(asking, None)?;
-            let run = WholeRun::new(results, Variant::Runtime);
-            let mut measured = tool_measurement(&header, &run, &BTreeMap::new());
-            measured.cpu_seconds = cpu_seconds;
-            measured
-        }
+    let mut measured = if let Some(before) = &before {
+        let Some(joined) = ask_again(asking, before, &before.parts(&ids), &asked)? else { return Ok(()) };
+        joined
+    } else {
+        let Answered { header, results, cpu_seconds } = ask(asking, None)?;
+        let run = WholeRun::new(results, Variant::Runtime);
+        Expectations { cpu_seconds, ..tool_measurement(&header, &run, &BTreeMap::new()) }
     };
     ensure!(
         measured.runtime == asking.tool.name && measured.version.as_deref() == Some(version),
