@@ -38,13 +38,21 @@
         site.copyButton("Copy command", `onnx-conformance run '${sample.id}'`)));
   };
 
+  /** What the page of a case between no-ops says of it: the graph and the outcomes that follow are those of the plain case. */
+  function betweenNoOps(plain) {
+    return el("p", null, "The case ", link(site.caseHref(plain), null, plain),
+      " between no-ops, with the same expected outputs. The page has the graph and the outcomes without no-ops; the first command prints the graph with them.");
+  }
+
   site.page("case", async (parts, chosen) => {
     const id = parts.join("/");
+    // The case itself, without the no-ops around it.
+    const plain = id.replace(/^graph\/wrapped\//, "");
     const front = await site.front();
     const graph = parts[0] === "graph" ? await site.graphCase(front, parts.slice(1)) : null;
     if (graph) return graph;
-    const found = /^([^/]+)\/(.+)-(\d+)\/(.+)$/.exec(id);
-    const operator = site.operatorLike(front, parts.slice(0, 2));
+    const found = /^([^/]+)\/(.+)-(\d+)\/(.+)$/.exec(plain);
+    const operator = site.operatorLike(front, plain.split("/").slice(0, 2));
     const missing = [el("h1", null, "No such case"), el("p", null, `The suite has no case '${id}'. Its name may be of another version of the suite. `,
       operator ? link(site.operatorHref(operator.domain, operator.name, { v: operator.since, at: "cases" }), null, `Cases of ${operator.name}`) : link("#/", null, "All operators"))];
     if (!found || !front.byName.has(`${found[1]}/${found[2]}`)) return missing;
@@ -56,7 +64,7 @@
     const all = behaviour.v[since];
     const [, outcomes, settings] = all.find(([end]) => `${behaviour.n}${end}` === rest);
     const rule = data.rules.find((one) => [...one.shown, ...one.broken].some((shown) => behaviour.n === shown || behaviour.n === `large/${shown}`));
-    const details = data.details[id] || {};
+    const details = data.details[plain] || {};
     const sample = data.samples[behaviour.n];
     const rows = front.columns.map((column, at) => {
       const letter = data.outcomes[outcomes][at] || "?";
@@ -80,6 +88,7 @@
         link(site.operatorHref(domain, name, { v: since, b: behaviour.n, at: "behaviour" }), null, behaviour.n), " · ",
         `case ${position + 1} of ${all.length} `, neighbour(-1, "← before"), " ", neighbour(1, "next →")),
       el("h1", { class: "id" }, id),
+      plain === id ? null : betweenNoOps(plain),
       el("p", null, behaviour.refusal ? "Must be refused" : "Must run", `, ${behaviour.level}. `,
         rule ? [el("b", null, rule.id), `: ${rule.says}.`] : null,
         data.settings[settings] ? [" Settings of the node: ", code(data.settings[settings]), "."] : null),
@@ -89,7 +98,7 @@
       findings.map((finding) => el("article", { class: "finding" }, el("h3", null, link(site.findingHref(finding.runtime, finding.id), null, finding.title)), el("p", { class: "quiet" }, `${finding.runtime} ${finding.versions}`), el("p", null, finding.proof), finding.text ? el("p", null, finding.text) : null, el("p", null, finding.does))),
       el("h2", null, "Run it"),
       el("pre", { tabindex: "0" }, `onnx-conformance show '${id}'\nonnx-conformance run '${id}' --runtime onnxruntime\nonnx-conformance export case '${id}'`),
-      el("h2", null, sample && sample.id === id ? "The case" : "A case of this behaviour"),
+      el("h2", null, sample && sample.id === plain ? "The case" : "A case of this behaviour"),
       site.sample(front, data, sample, behaviour),
     ];
   });
