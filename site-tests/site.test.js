@@ -313,6 +313,18 @@ test("a pattern opens to its near misses and contexts, and they to their cases",
   await close(page);
 });
 
+test("a case between no-ops has a page with the graph of the plain case", async () => {
+  const page = await open(`#/case/graph/wrapped/${CASE}`);
+  assert.equal(await page.locator("h1").textContent(), `graph/wrapped/${CASE}`);
+  assert.equal(await page.locator("main").getByRole("link", { name: CASE, exact: true }).first().getAttribute("href"), `#/case/${CASE}`);
+  assert.match(await page.locator("main").textContent(), new RegExp(`onnx-conformance show 'graph/wrapped/${CASE}'`));
+  assert.ok(await page.locator(".sample").count() > 0);
+  const other = await open("#/case/graph/wrapped/ai.onnx/Abs-13/gone");
+  assert.equal(await other.locator("h1").textContent(), "No such case");
+  await close(other);
+  await close(page);
+});
+
 test("graphs are filtered by topic and state, and the address has the choice", async () => {
   const page = await open("#/graphs");
   const rows = () => page.locator("#grid tbody tr[data-operator]").count();

@@ -285,6 +285,14 @@ fn unexplained(all: &Findings, measurement: &Measurement) -> anyhow::Result<u8> 
     }
     let (runtime, version) = (measurement.runtime(), measurement.version());
     print::note(&format!("{} required failures of {runtime} {version} have no finding", found.len()));
+    let errors = all.errors_between_no_ops(measurement);
+    if !errors.is_empty() {
+        let (count, ids) = (errors.len(), errors.join(", "));
+        print::note(&format!(
+            "not counted: errors of {count} cases between no-ops, which may be about a no-op: {}",
+            line(&ids)
+        ));
+    }
     Ok(exit::SUCCESS)
 }
 

@@ -174,6 +174,18 @@ impl Findings {
         found
     }
 
+    /// Returns the cases between no-ops that end in an error without a finding, although the case without no-ops is no failure. They
+    /// are not among the unexplained failures, since the error may be about a no-op.
+    pub fn errors_between_no_ops(&self, measurement: &Measurement) -> Vec<&'static str> {
+        let is_error = |id: &&str| {
+            measurement.was_measured(CaseId::parse(id), None)
+                && unrecorded_failure(measurement, id) == Some(Outcome::Error)
+                && WrappedCases::plain_id(id).is_some_and(|plain| measurement.entry(plain).is_none())
+                && self.for_case(measurement.runtime(), id).is_none()
+        };
+        all_graphs().filter(is_error).collect()
+    }
+
     /// Returns the findings about an operator version: their patterns select one of its cases.
     pub fn about<'a>(&'a self, version: &'a OperatorVersion) -> impl Iterator<Item = &'a Finding> {
         let name = version.qualified();

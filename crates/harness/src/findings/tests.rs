@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use onnx_conformance_cases::case::CaseId;
+use onnx_conformance_cases::suite::WrappedCases;
 use onnx_conformance_reference::spec::yaml;
 use onnx_conformance_reference::spec::{AttributeSpec, FormalParameter, OpSpec, OperatorVersion, Specs};
 
@@ -350,6 +351,25 @@ fn a_graph_that_fails_needs_a_finding() {
     for (id, outcome) in found {
         assert!(id.starts_with("graph/transposes/pair_that_cancels/in/") && outcome == Outcome::Mismatch, "{id}");
     }
+}
+
+#[test]
+fn an_error_of_a_case_between_no_ops_is_counted_apart() {
+    let chosen = |id: &&String| id.starts_with("graph/wrapped/ai.onnx/Conv-11/");
+    let wrapped = WrappedCases::all_ids().iter().find(chosen).unwrap().as_str();
+    let plain = WrappedCases::plain_id(wrapped).unwrap();
+    let between_no_ops = |entries: &[(&str, &str)]| {
+        let entry = |(id, outcome): &(&str, &str)| format!("  - {{cases: \"{id}\", outcome: {outcome}}}\n");
+        let entries: String = entries.iter().map(entry).collect();
+        let text = format!("runtime: none\nversion: 1.2\nexact: true\nexpect:\n{entries}");
+        let measurement = Measurement::read("a.yaml", &text, None).unwrap().unwrap();
+        let findings = Findings::embedded().unwrap();
+        let unexplained = findings.unexplained(&measurement).len();
+        (unexplained, findings.errors_between_no_ops(&measurement))
+    };
+    assert_eq!(between_no_ops(&[(wrapped, "error")]), (0, vec![wrapped]));
+    assert_eq!(between_no_ops(&[(wrapped, "mismatch")]), (1, Vec::new()));
+    assert_eq!(between_no_ops(&[(wrapped, "error"), (plain, "error")]).1, Vec::<&str>::new());
 }
 
 #[test]

@@ -58,13 +58,21 @@
     return [el("p", null, button, " ", el("span", { class: "quiet" }, "in this browser, with its inputs and expected outputs")), holder];
   }
 
+  /** What the page of a case between no-ops says of it: the graph and the outcomes that follow are those of the plain case. */
+  function betweenNoOps(plain) {
+    return el("p", null, "The case ", link(site.caseHref(plain), null, plain),
+      " between no-ops, with the same expected outputs. The page has the graph and the outcomes without no-ops; the first command prints the graph with them.");
+  }
+
   site.page("case", async (parts, chosen) => {
     const id = parts.join("/");
+    // The case itself, without the no-ops around it.
+    const plain = id.replace(/^graph\/wrapped\//, "");
     const front = await site.front();
     const graph = parts[0] === "graph" ? await site.graphCase(front, parts.slice(1)) : null;
     if (graph) return graph;
-    const found = /^([^/]+)\/(.+)-(\d+)\/(.+)$/.exec(id);
-    const operator = site.operatorLike(front, parts.slice(0, 2));
+    const found = /^([^/]+)\/(.+)-(\d+)\/(.+)$/.exec(plain);
+    const operator = site.operatorLike(front, plain.split("/").slice(0, 2));
     const missing = [el("h1", null, "No such case"), el("p", null, `The suite has no case '${id}'. Its name may be of another version of the suite. `,
       operator ? link(site.operatorHref(operator.domain, operator.name, { v: operator.since, at: "cases" }), null, `Cases of ${operator.name}`) : link("#/", null, "All operators"))];
     if (!found || !front.byName.has(`${found[1]}/${found[2]}`)) return missing;
@@ -76,10 +84,10 @@
     const all = behaviour.v[since];
     const [, outcomes, settings] = all.find(([end]) => `${behaviour.n}${end}` === rest);
     const rule = data.rules.find((one) => [...one.shown, ...one.broken].some((shown) => behaviour.n === shown || behaviour.n === `large/${shown}`));
-    const details = data.details[id] || {};
-    const sample = (data.others || {})[id] || data.samples[behaviour.n];
+    const details = data.details[plain] || {};
+    const sample = (data.others || {})[plain] || data.samples[behaviour.n];
     // The sample of a finding has a sentence of what the runtime gives for it.
-    const shownBy = data.findings.filter((finding) => finding.sample === id);
+    const shownBy = data.findings.filter((finding) => finding.sample === plain);
     const isBad = (letter) => !"P?nND".includes(letter);
     const rows = front.columns.map((column, at) => {
       const letter = data.outcomes[outcomes][at] || "?";
@@ -105,11 +113,12 @@
         link(site.operatorHref(domain, name, { v: since, b: behaviour.n, at: "behaviour" }), null, behaviour.n), " · ",
         `case ${position + 1} of ${all.length} `, neighbour(-1, "← before"), " ", neighbour(1, "next →")),
       el("h1", { class: "id" }, id),
+      plain === id ? null : betweenNoOps(plain),
       el("p", null, behaviour.refusal ? "Must be refused" : "Must run", `, ${behaviour.level}. `,
         rule ? [el("b", null, rule.id), `: ${rule.says}.`] : null,
         data.settings[settings] ? [" Settings of the node: ", code(data.settings[settings]), "."] : null),
-      el("h2", { id: "case-title" }, sample && sample.id === id ? "The case" : "A case of this behaviour"),
-      sample && sample.id === id ? site.sample(front, data, sample, id) : madeCase(front, data, sample, id),
+      el("h2", { id: "case-title" }, sample && sample.id === plain ? "The case" : "A case of this behaviour"),
+      sample && sample.id === plain ? site.sample(front, data, sample, plain) : madeCase(front, data, sample, plain),
       el("h2", null, "Outcomes"),
       el("div", { class: "scroll" }, site.table({ class: "outcomes" }, ["runtime", "outcome", "what it gave"], rows.map(({ row }) => row))),
       el("p", { class: "quiet" }, "Committed measurements have only outcomes. Findings say what a runtime gave for their smallest case; results files have messages and distances."),
