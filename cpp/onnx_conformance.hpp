@@ -1356,6 +1356,91 @@ inline bool inflate(const Bytes& stored, Bytes& out, std::size_t size) {
     return is_whole;
 }
 
+// Blob whose numbers are drawn from a stream, instead of stored. docs/archive.md has the rules. Numbers are integers modulo 2^64.
+struct Drawn {
+    static constexpr std::uint64_t max_size = std::uint64_t{16} << 20;
+    static constexpr unsigned shuffled = 1, redraws_zero = 2, has_sign = 4;
+
+    ElementType element = ElementType::Float;
+    std::uint64_t count = 0, state = 0;
+    unsigned flags = 0, scale = 0;
+    std::uint64_t low = 0, step = 1, choices = 1, one_in = 1, refinement = 0;
+
+    static Drawn read(Cursor& cursor) {
+        Drawn drawn;
+        const auto element = element_type(cursor.byte());
+        if (!element || *element == ElementType::String) malformed("a drawn blob has no type of numbers");
+        drawn.element = *element;
+        drawn.count = cursor.varint();
+        drawn.state = cursor.fixed(8);
+        drawn.flags = cursor.byte();
+        drawn.scale = cursor.byte();
+        const std::uint64_t low = cursor.varint();
+        drawn.low = (low >> 1) ^ (0 - (low & 1));
+        if (drawn.count > max_size * 8 || drawn.size() > max_size) malformed("a drawn blob is too large");
+        if (drawn.flags == shuffled) return drawn;
+        if ((drawn.flags & ~(redraws_zero | has_sign)) != 0) malformed("a drawn blob has unknown flags");
+        drawn.step = cursor.varint();
+        drawn.choices = cursor.varint();
+        drawn.one_in = cursor.varint();
+        drawn.refinement = cursor.varint();
+        const bool has_other = (drawn.flags & redraws_zero) == 0 || (drawn.choices > 1 && drawn.step > 0);
+        if (drawn.choices == 0 || drawn.one_in == 0 || drawn.refinement > 62 || !has_other) malformed("a drawn blob has no choice");
+        return drawn;
+    }
+
+    // Number of bytes in the form of raw_data.
+    std::uint64_t size() const { return (count * bits(element) + 7) / 8; }
+
+    // Draws the numbers, two for each complex element.
+    std::vector<std::uint64_t> numbers() const {
+        std::uint64_t at = state;
+        const auto next = [&] {
+            at += 0x9e3779b97f4a7c15u;
+            std::uint64_t mixed = (at ^ (at >> 30)) * 0xbf58476d1ce4e5b9u;
+            mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
+            return mixed ^ (mixed >> 31);
+        };
+        std::vector<std::uint64_t> out(static_cast<std::size_t>(count) * (kind(element) == NumberKind::Complex ? 2 : 1));
+        if (flags == shuffled) {
+            for (std::size_t one = 0; one < out.size(); ++one) out[one] = low + one;
+            for (std::size_t last = out.size(); last-- > 1;) std::swap(out[last], out[static_cast<std::size_t>(next() % (last + 1))]);
+            return out;
+        }
+        for (std::uint64_t& number : out) {
+            if (one_in > 1 && next() % one_in != 0) continue;
+            do {
+                number = low + step * (next() % choices);
+            } while (number == 0 && (flags & redraws_zero) != 0);
+            if ((flags & has_sign) != 0 && next() % 2 == 1) number = 0 - number;
+            if (refinement == 0) continue;
+            const std::uint64_t factor = std::uint64_t{1} << refinement, part = next() % 2 == 1 ? next() % factor : 0;
+            const bool is_negative = number >> 63 != 0;
+            // Towards zero.
+            number = number * factor + (number == 0 ? 0 : is_negative ? part : 0 - part);
+        }
+        return out;
+    }
+
+    // Draws the elements in the form of raw_data.
+    Bytes raw() const {
+        const auto format = FloatFormat::of(element);
+        const std::size_t width = kind(element) == NumberKind::Complex ? size_of(element) / 2 : size_of(element);
+        Bytes bytes;
+        bytes.reserve(static_cast<std::size_t>(count) * size_of(element));
+        for (std::uint64_t number : numbers()) {
+            if (format) {
+                const double whole = number >> 63 != 0 ? -static_cast<double>(0 - number) : static_cast<double>(number);
+                number = format->encode(std::ldexp(whole, -static_cast<int>(scale)));
+            } else if (element == ElementType::Bool) {
+                number = number != 0 ? 1 : 0;
+            }
+            for (std::size_t byte = 0; byte < width; ++byte) bytes.push_back(static_cast<std::uint8_t>(number >> (8 * byte)));
+        }
+        return Tensor::from_bytes(element, {count}, std::move(bytes)).packed();
+    }
+};
+
 }  // namespace detail
 
 // Archive of cases. Not for several threads at once: each opens its own.
@@ -1595,6 +1680,7 @@ private:
             offset += block.stored;
             blocks_.push_back(block);
         }
+        for (std::size_t left = read_count(cursor); left > 0; --left) drawn_.push_back(detail::Drawn::read(cursor));
         if (offset != end_of_blocks) refuse("directory", "there is a gap between the blocks and the directory", way_out);
         const std::size_t count = read_count(cursor);
         for (std::size_t at = 0; at < count; ++at) {
@@ -1648,7 +1734,11 @@ private:
     }
 
     Bytes blob(std::uint64_t number) {
-        if (number >= blob_offsets_.size()) detail::malformed("a blob has a number beyond the last");
+        if (number >= blob_offsets_.size()) {
+            const std::uint64_t at = number - blob_offsets_.size();
+            if (at >= drawn_.size()) detail::malformed("a blob has a number beyond the last");
+            return drawn_[static_cast<std::size_t>(at)].raw();
+        }
         const auto after = std::upper_bound(blocks_.begin(), blocks_.end(), number,
                                             [](std::uint64_t blob, const Block& block) { return blob < block.first_blob; });
         const std::size_t block = static_cast<std::size_t>(after - blocks_.begin()) - 1;
@@ -1859,6 +1949,8 @@ private:
     std::vector<Block> blocks_;
     // Offset of each blob in its block.
     std::vector<std::uint32_t> blob_offsets_;
+    // Blobs without bytes in the file, whose numbers follow those of the others.
+    std::vector<detail::Drawn> drawn_;
     std::vector<Entry> entries_;
     // Entries that are cases, not only controls.
     std::vector<std::uint32_t> cases_;

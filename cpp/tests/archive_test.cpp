@@ -53,7 +53,7 @@ struct Parts {
     }
 };
 
-// Two cases: a/refused is a refusal with the control b, and b returns 1, 2 for the input 1, 2.
+// Two cases: a/refused is a refusal with the control b, and b returns 1, 2 for the input 1, 2. The input of a/refused is drawn.
 Parts small() {
     Parts parts;
     oc::Bytes directory;
@@ -75,12 +75,14 @@ Parts small() {
     add_number(directory, oc::detail::crc32(stored_block.data(), stored_block.size()), 4);
     directory.push_back(1);
     directory.insert(directory.end(), {3, 3, 4, 8});
+    // A drawn blob: 2 floats from state 0, no flags, eighths from -32, in steps of 1, one of 65, each, not refined.
+    directory.insert(directory.end(), {1, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 63, 1, 65, 1, 0});
     directory.push_back(2);
     // Flags, level, model, no files, IR 8, one opset, no operators, one data set.
     const oc::Bytes start{8, 0, 0, 0, 8, 1, 3, 13, 0, 1};
     oc::Bytes refused = start, control = start;
     // One input, no outputs; rule 4, static, control 1.
-    refused.insert(refused.end(), {1, 0, 2, 1, 3, 0, 4, 0, 1});
+    refused.insert(refused.end(), {1, 0, 2, 1, 4, 0, 4, 0, 1});
     // One input; one output, exact.
     control[0] = 0;
     control.insert(control.end(), {1, 0, 2, 1, 3, 1, 1, 0, 2, 1, 3, 0});
@@ -118,6 +120,7 @@ TEST(Archives, a_small_one_is_read) {
     const oc::Case refused = archive.read("a/refused"), control = archive.read("b");
     EXPECT_EQ(refused.refusal->rule, "a rule");
     EXPECT_EQ(refused.refusal->control->id, "b");
+    EXPECT_EQ(refused.data.at(0).inputs.at(0).value.tensor.to_vector<float>(), (std::vector<float>{0.375f, -4.0f}));
     EXPECT_EQ(control.model, (oc::Bytes{1, 2, 3}));
     EXPECT_EQ(control.ir_version, 8u);
     EXPECT_EQ(control.opsets.at(0).second, 13u);
@@ -130,6 +133,125 @@ TEST(Archives, a_small_one_is_read) {
     std::size_t count = 0;
     for (const oc::Case& test : archive) count += test.data.size();
     EXPECT_EQ(count, 2u);
+}
+
+oc::detail::Drawn drawn(oc::ElementType element, std::uint64_t count) {
+    oc::detail::Drawn out;
+    out.element = element;
+    out.count = count;
+    return out;
+}
+
+TEST(Draws, follow_the_published_numbers_of_the_stream) {
+    using oc::detail::Drawn;
+    // The first outputs of SplitMix64 from state 0, as its authors publish them, are e220a8397b1dcdaf, 6e789e6aa1b965f4 and
+    // 06c45d188009454f. Arithmetic without a limit of bits gave the numbers below.
+    const auto check = [](Drawn rule, const std::vector<std::int64_t>& expected) {
+        rule.element = oc::ElementType::Int64;
+        rule.count = expected.size();
+        std::vector<std::uint64_t> numbers(expected.begin(), expected.end());
+        EXPECT_EQ(rule.numbers(), numbers);
+    };
+    Drawn plain = drawn(oc::ElementType::Int64, 0);
+    plain.low = static_cast<std::uint64_t>(-32);
+    plain.choices = 65;
+    check(plain, {3, -32, -18, 32, -15, 23});
+    Drawn rule = plain;
+    rule.low = static_cast<std::uint64_t>(-31);
+    rule.step = 2;
+    rule.choices = 32;
+    check(rule, {-1, 9, -1, -7, 23, -11});
+    rule = plain;
+    rule.low = static_cast<std::uint64_t>(-8);
+    rule.choices = 17;
+    rule.one_in = 3;
+    check(rule, {0, 1, 0, 0, 1, 0, 0, 0, 0, 0, -6, 0});
+    rule = plain;
+    rule.low = static_cast<std::uint64_t>(-1);
+    rule.choices = 3;
+    rule.flags = Drawn::redraws_zero;
+    check(rule, {-1, -1, 1, 1, 1, 1});
+    rule = plain;
+    rule.low = 1;
+    rule.choices = 32;
+    rule.flags = Drawn::has_sign;
+    check(rule, {16, 16, 28, 2, 4, 10});
+    rule = plain;
+    rule.refinement = 7;
+    check(rule, {384, -2304, -1920, -1152, -1024, -3328});
+    rule.low = static_cast<std::uint64_t>(-3);
+    rule.step = 2;
+    rule.choices = 4;
+    rule.one_in = 2;
+    rule.flags = Drawn::redraws_zero | Drawn::has_sign;
+    rule.refinement = 2;
+    check(rule, {0, 10, 0, 10, 0, 0, 0, 0, 0, -11, 12, 3});
+    rule.flags = Drawn::shuffled;
+    check(rule, {1, -1, 2, 0, -3, -2});
+}
+
+TEST(Draws, every_type_of_numbers_has_its_bytes) {
+    for (unsigned code = 1; code <= oc::element_type_count; ++code) {
+        const auto element = static_cast<oc::ElementType>(code);
+        if (element == oc::ElementType::String) continue;
+        // Numbers that every type but float8e8m0 and bool has: -2 to 1.
+        oc::detail::Drawn rule = drawn(element, 33);
+        rule.low = static_cast<std::uint64_t>(-2);
+        rule.choices = 4;
+        const std::vector<std::uint64_t> numbers = rule.numbers();
+        const oc::Tensor tensor = oc::Tensor::from_packed(element, {33}, rule.raw());
+        EXPECT_EQ(rule.raw().size(), rule.size()) << oc::name(element);
+        // float8e8m0 has neither 0 nor signs.
+        if (element == oc::ElementType::Float8e8m0) continue;
+        const bool is_complex = oc::kind(element) == oc::NumberKind::Complex;
+        for (std::size_t at = 0; at < numbers.size(); ++at) {
+            double expected = static_cast<double>(static_cast<std::int64_t>(numbers[at] + 2)) - 2;
+            if (element == oc::ElementType::Bool) expected = expected != 0 ? 1 : 0;
+            const bool wraps = oc::kind(element) == oc::NumberKind::Unsigned && expected < 0;
+            if (wraps) expected += std::ldexp(1.0, static_cast<int>(oc::bits(element)));
+            EXPECT_EQ(is_complex ? tensor.part(at) : tensor.number(at), expected) << oc::name(element) << " " << at;
+        }
+    }
+    oc::detail::Drawn scaled = drawn(oc::ElementType::Float, 6);
+    scaled.low = static_cast<std::uint64_t>(-32);
+    scaled.choices = 65;
+    scaled.scale = 10;
+    scaled.refinement = 7;
+    const oc::Tensor tensor = oc::Tensor::from_packed(oc::ElementType::Float, {6}, scaled.raw());
+    EXPECT_EQ(tensor.to_vector<float>(), (std::vector<float>{0.375f, -2.25f, -1.875f, -1.125f, -1.0f, -3.25f}));
+}
+
+// Returns the error of a description: type, count, state 0, flags, scale 0, low 0, and the numbers of the choice.
+std::string error_of_drawn(std::uint64_t code, std::uint64_t count, std::uint64_t flags, std::vector<std::uint64_t> choice) {
+    oc::detail::MessageWriter out;
+    out.varint(code);
+    out.varint(count);
+    out.out.insert(out.out.end(), 8, 0);
+    for (const std::uint64_t one : {flags, std::uint64_t{0}, std::uint64_t{0}}) out.varint(one);
+    for (const std::uint64_t one : choice) out.varint(one);
+    oc::detail::Cursor cursor(out.out.data(), out.out.size());
+    try {
+        oc::detail::Drawn::read(cursor);
+    } catch (const oc::Error& error) {
+        return error.what();
+    }
+    return cursor.at_end() ? std::string() : "bytes are left";
+}
+
+TEST(Draws, what_cannot_be_drawn_is_refused) {
+    EXPECT_EQ(error_of_drawn(1, 4 << 20, 0, {1, 2, 1, 0}), "");
+    EXPECT_EQ(error_of_drawn(1, 6, 1, {}), "");
+    EXPECT_NE(error_of_drawn(1, (4 << 20) + 1, 0, {1, 2, 1, 0}).find("too large"), std::string::npos);
+    EXPECT_NE(error_of_drawn(1, ~std::uint64_t{0}, 1, {}).find("too large"), std::string::npos);
+    for (const std::uint64_t code : {0, 8, 29, 100}) {
+        EXPECT_NE(error_of_drawn(code, 1, 1, {}).find("no type of numbers"), std::string::npos) << code;
+    }
+    for (const std::uint64_t flags : {3, 5, 8}) EXPECT_NE(error_of_drawn(1, 1, flags, {}).find("unknown flags"), std::string::npos);
+    using Choice = std::vector<std::uint64_t>;
+    for (const Choice& choice : {Choice{1, 0, 1, 0}, Choice{1, 2, 0, 0}, Choice{1, 2, 1, 63}, Choice{1, 1, 1, 0}, Choice{0, 2, 1, 0}}) {
+        EXPECT_NE(error_of_drawn(1, 1, 2, choice).find("no choice"), std::string::npos);
+    }
+    EXPECT_NE(error_of_drawn(1, 1, 0, {1, 2, 1}).find("ends too early"), std::string::npos);
 }
 
 TEST(Archives, every_cut_and_every_flipped_bit_is_found) {

@@ -4,7 +4,7 @@ use std::fs;
 
 use onnx_conformance::reference::proto::{Message, ModelProto};
 use onnx_conformance::reference::spec::Specs;
-use onnx_conformance_cases::generate::Random;
+use onnx_conformance_cases::case::Random;
 
 use crate::models::{Folder, external, identity, model, node, raw, with_initializer};
 use crate::program::call;

@@ -12,5 +12,5 @@ mod text;
 mod texts;
 
 pub use bug::{Bug, Difference};
-pub use onnx_conformance_cases::generate::Random;
+pub use onnx_conformance_cases::case::Random;
 pub use target::{TARGETS, Target, check};

@@ -25,6 +25,9 @@ pub const OPSET: &str = "@opset=";
 /// Beginning of the id of a case between no-ops: `graph/wrapped/ai.onnx/Abs-13/x`.
 pub const WRAPPED: &str = "graph/wrapped/";
 
+/// Beginning of the name of a case with many elements: `ai.onnx/Abs-13/large/beyond_65536`.
+pub const LARGE: &str = "large/";
+
 /// Name of the last opset of an operator version. A new release of ONNX extends the range of its newest versions, and renames no
 /// case.
 const LAST: &str = "last";
@@ -71,6 +74,12 @@ impl<'a> CaseId<'a> {
     /// Returns the path after the group: `broadcast/T=float`.
     pub fn name(&self) -> &'a str {
         self.path.strip_prefix(self.group()).and_then(|rest| rest.strip_prefix('/')).unwrap_or(self.path)
+    }
+
+    /// Returns true if the case has many elements, also between no-ops.
+    pub fn is_large(&self) -> bool {
+        let path = self.path.strip_prefix(WRAPPED).unwrap_or(self.path);
+        CaseId { path, ..*self }.name().starts_with(LARGE)
     }
 
     /// Returns the parts of the path.

@@ -94,7 +94,7 @@ pub use external::has_external_data;
 #[doc(hidden)]
 pub use folder_data::{FolderData, KeptData};
 #[doc(hidden)]
-pub use id::{WRAPPED, folders, type_in_id};
+pub use id::{LARGE, WRAPPED, folders, type_in_id};
 #[doc(hidden)]
 pub use in_process::catch_panics;
 #[doc(hidden)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::level::{Level, TextLevel};
 use crate::case::text::TextRelease;
-use crate::case::{Evidence, Expected, OutputEvidence};
+use crate::case::{DrawnTensor, Evidence, Expected, OutputEvidence};
 
 /// A model, its inputs, and the expectation.
 #[derive(Clone, Debug)]
@@ -45,6 +45,8 @@ pub struct Case {
     pub evidence: Vec<OutputEvidence>,
     /// The rule by which the case is judged, if not upstream's.
     pub judged: Option<UpstreamOverride>,
+    /// The draws that make some of the inputs. An archive stores these instead of the elements.
+    pub drawn: Vec<DrawnTensor>,
 }
 
 impl Case {
@@ -70,6 +72,7 @@ impl Case {
             is_hostile: false,
             evidence: Vec::new(),
             judged: None,
+            drawn: Vec::new(),
         }
     }
 

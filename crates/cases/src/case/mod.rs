@@ -3,6 +3,7 @@
 mod declared_cells;
 mod definition;
 mod digest;
+mod drawn;
 mod evidence;
 mod expected;
 mod external;
@@ -10,6 +11,7 @@ mod folder;
 mod frozen;
 mod level;
 mod question;
+mod random;
 mod text;
 mod type_cell;
 mod variant;
@@ -20,6 +22,8 @@ pub use declared_cells::named_cells;
 pub use definition::{Case, DataSet, ExpectedOutput, Refusal, RefusalClass, RuleRef, UpstreamOverride};
 pub(crate) use digest::digests;
 pub use digest::{CaseDigest, digest, digest_of_texts};
+pub use drawn::DrawnTensor;
+pub(crate) use drawn::{Choice, Draw};
 pub use evidence::{Evidence, OutputEvidence};
 pub use expected::{Expected, Part};
 pub use external::external_locations;
@@ -30,9 +34,10 @@ pub use onnx_conformance_subject::files::{
     MAX_BINARY, lines, open_regular, read_file, read_lines, read_stdin, read_text,
 };
 pub use onnx_conformance_subject::{
-    CaseId, CaseOpset, FolderData, Named, OPSET, Variant, WRAPPED, folders, type_in_id,
+    CaseId, CaseOpset, FolderData, LARGE, Named, OPSET, Variant, WRAPPED, folders, type_in_id,
 };
 pub use question::question_about;
+pub use random::Random;
 pub use text::{TextError, TextRange, TextRelease};
 pub use type_cell::{Cell, CellError, TypeCell};
 pub(crate) use variant::name_dimensions;

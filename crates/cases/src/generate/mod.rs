@@ -3,7 +3,6 @@
 mod file;
 mod make;
 mod plan;
-mod random;
 #[cfg(test)]
 mod tests;
 
@@ -16,4 +15,3 @@ pub use make::{
     topic_cases, topic_ids,
 };
 pub use plan::{GenerateError, OperatorCatalog, ids};
-pub use random::Random;

@@ -10,7 +10,7 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, CaseId, DataSet, Expected, Level, MAX_BINARY, RefusalClass, WRAPPED, read_file};
+use crate::case::{Case, CaseId, DataSet, DrawnTensor, Expected, Level, MAX_BINARY, RefusalClass, WRAPPED, read_file};
 use crate::compare::Accuracy;
 use crate::compare::statistics::Distribution;
 use crate::suite::SuiteError;
@@ -18,7 +18,8 @@ use crate::suite::archive_bytes::{
     CONTROL, EDGE, FORMAT, HEADER, HOSTILE, JUDGED, MAGIC, REFUSAL, RULE, RUN_TIME, blocks_of, compressed, crc,
     put_bytes, put_int, put_text, write_block, zigzag,
 };
-use crate::suite::archive_pieces::{Order, Piece, Pieces, STRIDES};
+use crate::suite::archive_drawn::{is_worth_drawing, put_drawn};
+use crate::suite::archive_pieces::{DRAWN, Order, Piece, Pieces, STRIDES};
 use crate::suite::export::external;
 
 const MODEL: usize = 0;
@@ -40,6 +41,8 @@ pub struct Archive {
     texts: Vec<String>,
     blobs: [Vec<Bytes>; STRIDES.len()],
     places: [HashMap<Bytes, usize>; STRIDES.len()],
+    /// Blobs that can be drawn, by their class and place.
+    drawn: HashMap<(usize, usize), DrawnTensor>,
     entries: BTreeMap<String, Entry>,
 }
 
@@ -81,6 +84,7 @@ impl Archive {
     }
 
     fn entry(&mut self, case: &Case) -> Result<Entry, SuiteError> {
+        self.add_drawn(&case.drawn);
         let model = decode::model(case.model.clone()).ok();
         let mut body = Pieces::default();
         body.byte(match case.level {
@@ -295,6 +299,33 @@ impl Archive {
         }
     }
 
+    /// Records blobs that can be drawn. If two rules give the same bytes, the first in order is used.
+    fn add_drawn(&mut self, drawn: &[DrawnTensor]) {
+        for one in drawn.iter().filter(|drawn| is_worth_drawing(drawn)) {
+            let Ok(raw) = one.raw() else { continue };
+            let place = self.place(class_of(one.element), raw);
+            let first = self.drawn.entry(place).or_insert_with(|| one.clone());
+            if one < first {
+                *first = one.clone();
+            }
+        }
+    }
+
+    /// Moves the blobs that can be drawn to a class of their own. Returns them in the order in which the entries mention them.
+    fn take_drawn(&mut self) -> Vec<DrawnTensor> {
+        let (mut taken, mut places) = (Vec::new(), HashMap::new());
+        for piece in self.entries.values_mut().flat_map(|entry| &mut entry.body) {
+            let Piece::Blob(class, place, _) = piece else { continue };
+            let Some(drawn) = self.drawn.get(&(*class, *place)) else { continue };
+            let at = *places.entry((*class, *place)).or_insert_with(|| {
+                taken.push(drawn.clone());
+                taken.len() - 1
+            });
+            (*class, *place) = (DRAWN, at);
+        }
+        taken
+    }
+
     fn string(&mut self, body: &mut Pieces, text: &str) {
         let place = self.strings.get(text).copied().unwrap_or_else(|| {
             self.strings.insert(text.to_owned(), self.texts.len());
@@ -317,7 +348,8 @@ impl Archive {
     }
 
     /// Returns the bytes of the file. They do not depend on the order in which the cases were added.
-    pub fn finish(self, facts: &ArchiveFacts<'_>) -> Vec<u8> {
+    pub fn finish(mut self, facts: &ArchiveFacts<'_>) -> Vec<u8> {
+        let drawn = self.take_drawn();
         let order = Order::new(self.entries.values().flat_map(|entry| &entry.body));
         let mut file = vec![0; HEADER];
         let (mut blocks, mut count) = (Vec::new(), 0u64);
@@ -339,6 +371,10 @@ impl Archive {
         }
         put_int(&mut directory, count);
         directory.extend(blocks);
+        put_int(&mut directory, drawn.len() as u64);
+        for one in &drawn {
+            put_drawn(&mut directory, one);
+        }
         self.put_entries(&order, &mut directory);
         let stored = compressed(&directory);
         file.extend(&stored);
@@ -514,6 +550,17 @@ mod tests {
             place += stored;
         }
         assert_eq!(place, start);
+        let drawn = reader.int();
+        for _ in 0..drawn {
+            reader.take(1);
+            reader.int();
+            reader.take(8);
+            let numbers = if reader.take(2)[0] == 1 { 1 } else { 5 };
+            for _ in 0..numbers {
+                reader.int();
+            }
+        }
+        assert!(drawn > 0);
         let mut id = String::new();
         let mut ids = Vec::new();
         for _ in 0..reader.int() {

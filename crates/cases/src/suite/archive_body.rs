@@ -7,7 +7,7 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::{TypeError, ValueType};
 use onnx_conformance_reference::value::Value;
 
-use crate::case::{Case, DataSet, Expected, ExpectedOutput, Level, Named, RuleRef, UpstreamOverride};
+use crate::case::{Case, DataSet, DrawnTensor, Expected, ExpectedOutput, Level, Named, RuleRef, UpstreamOverride};
 use crate::compare::Accuracy;
 use crate::compare::statistics::Distribution;
 use crate::suite::archive_bytes::{EDGE, HOSTILE, JUDGED, REFUSAL, RULE, RUN_TIME, put_int};
@@ -56,12 +56,14 @@ pub(super) struct BodyReader<'a> {
     memory: u64,
     /// Total size of the blobs that were read.
     used: u64,
+    /// The draws that made blobs of the body.
+    drawn: Vec<DrawnTensor>,
 }
 
 impl<'a> BodyReader<'a> {
     /// Starts reading an entry whose blobs have at most `memory` bytes together.
     pub(super) fn new(directory: &'a Directory, entry: &ArchiveEntry, memory: u64) -> BodyReader<'a> {
-        BodyReader { directory, cursor: directory.body(entry), memory, used: 0 }
+        BodyReader { directory, cursor: directory.body(entry), memory, used: 0, drawn: Vec::new() }
     }
 
     fn level(&mut self) -> Result<Level, ArchiveError> {
@@ -98,6 +100,7 @@ impl<'a> BodyReader<'a> {
             is_hostile: flags & HOSTILE != 0,
             rule,
             judged,
+            drawn: self.drawn,
             ..Case::new(id, model, data)
         };
         Ok(ArchivedCase { case, files, refusal })
@@ -128,6 +131,7 @@ impl<'a> BodyReader<'a> {
         if self.used > self.memory {
             return Err(ArchiveError::TooLarge { memory: self.memory });
         }
+        self.drawn.extend(self.directory.drawn(number).cloned());
         let blob = self.directory.blob(number)?;
         blob.ok_or_else(|| self.cursor.refuse(format!("refers to blob {number}, which does not exist")))
     }

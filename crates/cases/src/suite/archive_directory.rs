@@ -5,9 +5,12 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
+use onnx_conformance_reference::tensor::TensorError;
 
+use crate::case::DrawnTensor;
 use crate::suite::archive_bytes::{CONTROL, FORMAT, HEADER, MAGIC, crc};
 use crate::suite::archive_cursor::{ArchiveError, Cursor, MAX_INFLATED, inflated};
+use crate::suite::archive_drawn::read_drawn;
 
 /// Total size in bytes of the inflated blocks that stay in memory, besides the last one.
 const MAX_CACHED: usize = 64 << 20;
@@ -26,6 +29,8 @@ pub(super) struct Directory {
     strings: Vec<String>,
     blocks: Vec<Block>,
     blobs: Vec<Blob>,
+    /// The blobs without bytes in the file, whose numbers follow those of the others.
+    drawn: Vec<DrawnTensor>,
     /// The entries, sorted by id.
     entries: Vec<ArchiveEntry>,
     /// Inflated blocks with their numbers, the last one read at the end.
@@ -130,12 +135,13 @@ impl Directory {
         }
         let strings = cursor.list(Cursor::text)?;
         let (blocks, blobs) = read_blocks(&mut cursor, header.directory.start)?;
+        let drawn = cursor.list(read_drawn)?;
         let entries = read_entries(&mut cursor, &bytes)?;
         if !cursor.is_at_end() {
             return Err(cursor.refuse("bytes follow the last entry"));
         }
         let (checksum, cache) = (header.checksum, Mutex::default());
-        Ok(Directory { file, inflated: bytes, suite, digest, checksum, strings, blocks, blobs, entries, cache })
+        Ok(Directory { file, inflated: bytes, suite, digest, checksum, strings, blocks, blobs, drawn, entries, cache })
     }
 
     /// Returns the entries, sorted by id.
@@ -161,11 +167,26 @@ impl Directory {
 
     /// Returns the length of a blob.
     pub(super) fn blob_length(&self, number: u64) -> Option<usize> {
-        Some(self.blobs.get(usize::try_from(number).ok()?)?.place.len())
+        match self.drawn(number) {
+            Some(drawn) => drawn.length(),
+            None => Some(self.blobs.get(usize::try_from(number).ok()?)?.place.len()),
+        }
     }
 
-    /// Reads a blob, if it exists.
+    /// Returns the description of a blob that is drawn.
+    pub(super) fn drawn(&self, number: u64) -> Option<&DrawnTensor> {
+        self.drawn.get(usize::try_from(number).ok()?.checked_sub(self.blobs.len())?)
+    }
+
+    /// Reads or draws a blob, if it exists.
     pub(super) fn blob(&self, number: u64) -> Result<Option<Bytes>, ArchiveError> {
+        if let Some(drawn) = self.drawn(number) {
+            let refused = |error: TensorError| ArchiveError::Malformed {
+                place: format!("blob {number}"),
+                rule: error.to_string(),
+            };
+            return drawn.raw().map(Some).map_err(refused);
+        }
         let Some(blob) = usize::try_from(number).ok().and_then(|number| self.blobs.get(number)) else {
             return Ok(None);
         };

@@ -7,6 +7,9 @@ use crate::suite::archive_bytes::put_int;
 /// Bytes per number of each class of blobs, in the order of the file: models, external files, messages, then elements.
 pub(super) const STRIDES: [usize; 7] = [1, 1, 1, 1, 2, 4, 8];
 
+/// Class of the blobs that are drawn. They have no bytes in the file, and the last numbers.
+pub(super) const DRAWN: usize = STRIDES.len();
+
 /// A part of an entry whose number is known at the end.
 #[derive(Clone, Debug)]
 pub(super) enum Piece {
@@ -21,7 +24,7 @@ pub(super) enum Piece {
 
 /// Numbers of blobs and texts: each is numbered where an entry mentions it first.
 pub(super) struct Order {
-    pub(super) blobs: [Numbers; STRIDES.len()],
+    pub(super) blobs: [Numbers; STRIDES.len() + 1],
     pub(super) texts: Numbers,
 }
 

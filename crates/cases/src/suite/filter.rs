@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::case::folders;
 use crate::suite::Releases;
 use crate::suite::glob::{FilterError, is_glob, wildcard};
-use crate::suite::patterns::Patterns;
+use crate::suite::patterns::{Patterns, is_in};
 use crate::suite::profile::{PROFILE, Profile};
 
 /// A selection of cases: those that match a pattern, are in every profile that a pattern with a leading `@` names, and match no
@@ -100,11 +100,6 @@ impl Filter {
     pub fn is_everything(&self) -> bool {
         self.is_default() && self.unwanted.is_empty() && self.profiles.is_empty()
     }
-}
-
-/// Returns true if a path is a group or in it.
-fn is_in(path: &str, group: &str) -> bool {
-    path.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Returns true if ids with this prefix may be selected by default. Of ONNX's releases only the newest is.

@@ -5,6 +5,7 @@ mod archive_body;
 mod archive_bytes;
 mod archive_cursor;
 mod archive_directory;
+mod archive_drawn;
 mod archive_pieces;
 mod archived;
 mod defects;

@@ -60,3 +60,8 @@ impl Patterns {
             || self.globs_of(group).next().is_some()
     }
 }
+
+/// Returns true if a path is a group or in it.
+pub(super) fn is_in(path: &str, group: &str) -> bool {
+    path.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}

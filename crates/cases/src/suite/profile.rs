@@ -1,5 +1,6 @@
 //! Profiles: selections of cases with a name.
 
+use std::collections::HashMap;
 use std::io::Read as _;
 use std::sync::OnceLock;
 
@@ -10,7 +11,7 @@ use onnx_conformance_reference::types::ValueType;
 
 use crate::case::CaseId;
 use crate::suite::glob::FilterError;
-use crate::suite::patterns::Patterns;
+use crate::suite::patterns::{Patterns, is_in};
 
 /// Beginning of a pattern that names a profile.
 pub(super) const PROFILE: char = '@';
@@ -29,7 +30,7 @@ pub enum Profile {
     Values,
     /// Some 6,000 cases for each change of a runtime: every operator version and type, and most of what the whole suite detects.
     Pr,
-    /// The cases that use float wherever their operator version allows it.
+    /// The cases that use float wherever their operator version allows it, without those with many elements.
     Float,
     /// The whole suite.
     Full,
@@ -82,7 +83,7 @@ impl Profile {
             Profile::Values => values().may_match_from(group),
             Profile::Pr => pr().may_match_from(group),
             Profile::Float => {
-                group.parse::<OperatorVersion>().is_ok() || OUTSIDE_OPERATORS.iter().any(|of| is_below(group, of))
+                group.parse::<OperatorVersion>().is_ok() || OUTSIDE_OPERATORS.iter().any(|of| is_in(group, of))
             }
             Profile::Full => true,
         }
@@ -91,11 +92,6 @@ impl Profile {
 
 /// Groups of cases that [`Profile::Float`] has although no operator version is in their ids.
 const OUTSIDE_OPERATORS: [&str; 2] = ["graph", "ir"];
-
-/// Returns true if a path is a group or in it.
-fn is_below(path: &str, group: &str) -> bool {
-    path.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
 
 fn values() -> &'static Patterns {
     static READ: OnceLock<Patterns> = OnceLock::new();
@@ -120,16 +116,34 @@ fn patterns(text: &str) -> Patterns {
     patterns
 }
 
-/// Returns true if a case uses float wherever its operator version allows it. Cases of graphs name their types without an operator
-/// version: there, each named type that is of floating point is float.
+/// Returns true if a case uses float wherever its operator version allows it, and has few elements. Cases of graphs name their types
+/// without an operator version: there, each named type that is of floating point is float.
 fn is_of_float(id: &str) -> bool {
     let parsed = CaseId::parse(id);
-    if let Some(version) = parsed.version() {
-        return Specs::embedded().get(&version).is_ok_and(|spec| is_in_float(spec, parsed));
+    if parsed.is_large() {
+        return false;
+    }
+    if let Some(parameters) = float_parameters(parsed.group()) {
+        let may_be = |parameter: &str| parameters.iter().any(|known| *known == parameter);
+        return parsed.types().all(|(parameter, named)| named == ElementType::Float.name() || !may_be(parameter));
     }
     let is_other =
         |named: &str| named.parse().is_ok_and(|named: ElementType| named.is_float() && named != ElementType::Float);
-    OUTSIDE_OPERATORS.iter().any(|group| is_below(id, group)) && parsed.types().all(|(_, named)| !is_other(named))
+    OUTSIDE_OPERATORS.iter().any(|group| is_in(id, group)) && parsed.types().all(|(_, named)| !is_other(named))
+}
+
+/// Returns the type parameters of an operator version that allow float, or `None` if there is no such version. Each spec is read once.
+fn float_parameters(version: &str) -> Option<&'static [&'static str]> {
+    static BY_VERSION: OnceLock<HashMap<String, OnceLock<Vec<&'static str>>>> = OnceLock::new();
+    let all = BY_VERSION
+        .get_or_init(|| Specs::embedded().all().map(|version| (version.qualified(), OnceLock::new())).collect());
+    let parameters = all.get(version)?.get_or_init(|| {
+        let found: Option<OperatorVersion> = version.parse().ok();
+        let types = found.and_then(|version| Some(&Specs::embedded().get(&version).ok()?.types));
+        let allows = |types: &[ValueType]| types.contains(&ValueType::Tensor(ElementType::Float));
+        types.into_iter().flatten().filter(|(_, types)| allows(types)).map(|(name, _)| name.as_str()).collect()
+    });
+    Some(parameters)
 }
 
 /// Returns true if each type in an id is float, or belongs to a parameter that does not allow float.
@@ -195,6 +209,10 @@ mod tests {
             ("ai.onnx/Add-13/broadcast/A=2x1x3,B=4x1/T=double", false),
             ("ai.onnx/Gather-13/known_values/T=float,Tind=int64", true),
             ("ai.onnx/And-7/known_values/T=bool", true),
+            ("ai.onnx/Add-14/large/beyond_65536/A=70001,B=70001/T=float", false),
+            ("graph/wrapped/ai.onnx/Add-14/large/beyond_65536/A=70001,B=70001/T=float", false),
+            ("graph/wrapped/ai.onnx/Add-14/broadcast/A=2x1x3,B=4x1/T=float", true),
+            ("ai.onnx/Add-2/broadcast/T=float", false),
             ("graph/clips/two_clips/near/nan/T=double", false),
             ("graph/clips/two_clips/good", true),
             ("ir/encodings/raw/T=int4", true),

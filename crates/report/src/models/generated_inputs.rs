@@ -12,8 +12,7 @@ use onnx_conformance_reference::tensor::{Tensor, TensorBuilder, TensorError};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{Map, MapKey, Optional, Sequence, Value};
 
-use onnx_conformance_cases::case::Named;
-use onnx_conformance_cases::generate::Random;
+use onnx_conformance_cases::case::{Named, Random};
 
 use crate::models::input_hints::{Integers, Sizes, Way, positions, ways};
 

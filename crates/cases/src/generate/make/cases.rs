@@ -65,6 +65,7 @@ fn case(version: &VersionContext<'_>, planned: &PlannedCase<'_>) -> Result<Case,
         note: planned.case.note.clone(),
         is_edge: planned.case.edge,
         evidence,
+        drawn: draft.drawn.clone(),
         ..Case::new(
             planned.id.clone(),
             single_node_model(version.spec, planned.opset, &draft, &declared),
@@ -92,6 +93,7 @@ fn add_second_run(
     let draft = draft(version, planned, node, "/again")?;
     let outputs = Run { version, planned, draft: &draft, is_first: false }.outputs(&model)?.expected;
     case.evidence.clear();
+    case.drawn.extend(draft.drawn);
     case.data.push(DataSet { inputs: draft.inputs, outputs });
     Ok(())
 }
@@ -135,6 +137,7 @@ fn refused(
         text,
         why: refusal.why.clone(),
         note: refusal.note.clone(),
+        drawn: draft.drawn.clone(),
         ..Case::new(
             refusal.id.clone(),
             single_node_model(version.spec, planned.opset, &draft, &outputs),

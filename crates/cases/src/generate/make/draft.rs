@@ -9,13 +9,12 @@ use onnx_conformance_reference::proto::{AttributeProto, NodeProto, encode};
 use onnx_conformance_reference::spec::AttributeType;
 use onnx_conformance_reference::value::{Optional, Sequence, SparseTensor, Value};
 
-use crate::case::Named;
+use crate::case::{DrawnTensor, Named};
 use crate::generate::file::literal::LiteralError;
 use crate::generate::make::error::MakeError;
-use crate::generate::make::fill::filled;
+use crate::generate::make::fill::{drawn, filled};
 use crate::generate::plan::node_plan::{AttributePlan, InputPlan, NodePlan};
 use crate::generate::plan::value_plan::ValuePlan;
-use crate::generate::random::Random;
 
 /// A node with the values of its inputs.
 #[derive(Clone, Debug)]
@@ -24,6 +23,8 @@ pub(crate) struct NodeDraft {
     pub(crate) input_names: Vec<String>,
     /// The values of the inputs that are given.
     pub(crate) inputs: Vec<Named>,
+    /// The draws that make some of these values.
+    pub(crate) drawn: Vec<DrawnTensor>,
     /// The attributes.
     pub(crate) attributes: Vec<AttributeProto>,
     /// The names of the node's outputs; `""` for one that is not requested.
@@ -35,13 +36,19 @@ pub(crate) struct NodeDraft {
 impl NodeDraft {
     /// Makes the node of a plan. Each fill uses the random stream of `seed` and the input's name.
     pub(crate) fn new(plan: &NodePlan, seed: &str) -> Result<NodeDraft, MakeError> {
+        let stream = |input: &InputPlan| format!("{seed}#{}", input.stream);
         let input = |input: &InputPlan| {
-            let value = value_of(&input.value, &format!("{seed}#{}", input.stream))?;
+            let value = value_of(&input.value, &stream(input))?;
             Ok(Named { name: input.name.clone(), value })
+        };
+        let draws = |input: &InputPlan| match &input.value {
+            ValuePlan::Filled(plan) => drawn(plan, &stream(input)),
+            _ => None,
         };
         Ok(NodeDraft {
             input_names: plan.input_names.clone(),
             inputs: plan.inputs.iter().map(input).collect::<Result<_, LiteralError>>()?,
+            drawn: plan.inputs.iter().filter_map(draws).collect(),
             attributes: plan.attributes.iter().map(attribute).collect::<Result<_, MakeError>>()?,
             output_names: plan.output_names.clone(),
             nodes: plan.nodes.clone(),
@@ -53,9 +60,9 @@ impl NodeDraft {
 pub(crate) fn value_of(plan: &ValuePlan, stream: &str) -> Result<Value, LiteralError> {
     Ok(match plan {
         ValuePlan::Written(value) => value.clone(),
-        ValuePlan::Filled(plan) => Value::Tensor(filled(plan, &mut Random::new(stream))?),
+        ValuePlan::Filled(plan) => Value::Tensor(filled(plan, stream)?),
         ValuePlan::Sparse(plan) => {
-            let values = filled(&plan.values, &mut Random::new(stream))?;
+            let values = filled(&plan.values, stream)?;
             let (indices, shape) = (plan.indices.clone(), plan.shape.clone());
             Value::Sparse(Arc::new(SparseTensor { values, indices, shape }))
         }

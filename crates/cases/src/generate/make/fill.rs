@@ -7,142 +7,130 @@
 use std::sync::Arc;
 
 use onnx_conformance_reference::dtype::{ElementType, Kind};
+use onnx_conformance_reference::tensor::shape::element_count;
 use onnx_conformance_reference::tensor::{Tensor, TensorBuilder, TensorError};
 
+use crate::case::{Choice, Draw, DrawnTensor, Random};
 use crate::generate::file::fill::{Eighths, Fill, NamedFill, Range, Texts};
 use crate::generate::file::literal::{LiteralError, tensor_builder};
 use crate::generate::make::large::{SmallIntegers, long_text, positions, small_floats};
 use crate::generate::plan::value_plan::FillPlan;
-use crate::generate::random::Random;
 
 /// Elements of filled string tensors.
 const STRINGS: [&str; 8] = ["", "a", "b", "ab", "ONNX", "\u{fc}", "A", "x y"];
 
-/// Makes the tensor of a plan, with random numbers from a stream.
-pub(crate) fn filled(plan: &FillPlan, random: &mut Random) -> Result<Tensor, LiteralError> {
+/// Makes the tensor of a plan from the random stream of this name.
+pub(crate) fn filled(plan: &FillPlan, stream: &str) -> Result<Tensor, LiteralError> {
     let buffer = tensor_builder(plan.element, plan.shape.clone())?;
+    if let Some(drawn) = drawn(plan, stream) {
+        return Ok(drawn.tensor(buffer)?);
+    }
+    let random = &mut Random::new(stream);
     let count = buffer.len();
-    let tensor = match &plan.fill {
-        Fill::NamedFill(NamedFill::Special) if has_ends(plan.element.kind()) => special(plan.element, buffer),
-        Fill::NamedFill(named) => named_fill(*named, plan.element, buffer, random),
-        Fill::Range(Range { range: (low, high) }) => {
-            let values: Vec<i128> = (0..count).map(|_| i128::from(random.between(*low, *high))).collect();
-            buffer.integers(values)
+    let tensor = match (&plan.fill, draw(plan, count)) {
+        (Fill::NamedFill(NamedFill::Position), _) => positions(plan.element, buffer),
+        (Fill::NamedFill(NamedFill::Counted), _) => buffer.integers(0..count as i128),
+        (Fill::NamedFill(NamedFill::Special), _) if has_ends(plan.element.kind()) => special(plan.element, buffer),
+        // Eighths of an integer are truncated, and a range of complex numbers is real.
+        (_, Some((draw, scale))) => {
+            let unit = libm::exp2(-f64::from(scale));
+            buffer.floats(draw.numbers(count, random).into_iter().map(|number| number as f64 * unit))
         }
-        Fill::Eighths(Eighths { eighths: (low, high) }) => {
-            let values: Vec<f64> = (0..count).map(|_| random.between(*low, *high) as f64 / 8.0).collect();
-            buffer.floats(values)
-        }
-        Fill::Indices(_) => {
-            let last = plan.size.saturating_sub(1);
-            let values: Vec<i128> = (0..count).map(|_| i128::from(random.between(0, last.max(0)))).collect();
-            buffer.integers(values)
-        }
-        Fill::Addends(_) => SmallIntegers::addends(plan.element, plan.size).fill(buffer, random),
-        Fill::Factors(_) => SmallIntegers::factors(plan.element, plan.size).fill(buffer, random),
-        Fill::Texts(Texts { texts: (low, high) }) => {
+        (Fill::Texts(Texts { texts: (low, high) }), None) => {
             let words: Vec<Arc<str>> = (0..count).map(|_| long_text(random.between(*low, *high), random)).collect();
             buffer.strings(words)
+        }
+        (Fill::NamedFill(_), None) if plan.element.kind() == Kind::String => {
+            let text = |random: &mut Random| Arc::from(STRINGS[usize::try_from(random.between(0, 7)).unwrap_or(0)]);
+            let strings: Vec<Arc<str>> = (0..count).map(|_| text(random)).collect();
+            buffer.strings(strings)
+        }
+        (Fill::NamedFill(NamedFill::Distinct), None) => {
+            let all = small_floats(plan.element);
+            buffer.floats(random.permutation(count).into_iter().map(|at| all[at % all.len()]))
+        }
+        (_, None) => {
+            let values: Vec<f64> = (0..count).map(|_| libm::exp2(random.between(-2, 2) as f64)).collect();
+            buffer.floats(values)
         }
     };
     Ok(tensor?)
 }
 
-/// Makes the tensor of a named fill.
-fn named_fill(
-    named: NamedFill,
-    element: ElementType,
-    buffer: TensorBuilder,
-    random: &mut Random,
-) -> Result<Tensor, TensorError> {
-    if named == NamedFill::Position {
-        return positions(element, buffer);
-    }
-    if named == NamedFill::Counted {
-        let places = 0..buffer.len() as i128;
-        return buffer.integers(places);
-    }
-    let count = buffer.len();
-    match element.kind() {
-        Kind::String => {
-            let draw = |random: &mut Random| Arc::from(STRINGS[usize::try_from(random.between(0, 7)).unwrap_or(0)]);
-            let strings: Vec<Arc<str>> = (0..count).map(|_| draw(random)).collect();
-            buffer.strings(strings)
-        }
-        Kind::Bool => {
-            let values: Vec<bool> = match named {
-                NamedFill::Ones => vec![true; count],
-                NamedFill::Zeros => vec![false; count],
-                _ => (0..count).map(|_| random.below(2) == 1).collect(),
-            };
-            buffer.bools(values)
-        }
-        Kind::Complex => {
-            let mut part = || eighths(named, random) as f64 / 8.0;
-            let values: Vec<_> = (0..count).map(|_| num_complex::Complex::new(part(), part())).collect();
-            buffer.complexes(values)
-        }
-        Kind::Float if named == NamedFill::Distinct => {
-            let values = distinct_floats(element, count, random);
-            buffer.floats(values)
-        }
-        Kind::Float if element == ElementType::Float8e8m0 => {
-            let values: Vec<f64> = (0..count).map(|_| libm::exp2(random.between(-2, 2) as f64)).collect();
-            buffer.floats(values)
-        }
-        Kind::Float => {
-            let values: Vec<f64> = (0..count).map(|_| float(named, element, random)).collect();
-            buffer.floats(values)
-        }
-        Kind::Signed | Kind::Unsigned => {
-            let values: Vec<i128> = if named == NamedFill::Distinct {
-                distinct_integers(element, count, random)
-            } else {
-                let (low, high) = integers(named, element);
-                let skip_zero = named == NamedFill::Nonzero;
-                let mut next = || loop {
-                    let value = random.between(low, high);
-                    if value != 0 || !skip_zero {
-                        return i128::from(value);
-                    }
-                };
-                (0..count).map(|_| next()).collect()
-            };
-            buffer.integers(values)
-        }
-    }
+/// Returns the draws that make the tensor of a plan, if it has no other elements than drawn numbers.
+pub(crate) fn drawn(plan: &FillPlan, stream: &str) -> Option<DrawnTensor> {
+    let count = element_count(&plan.shape).ok()?;
+    let (draw, scale) = draw(plan, count)?;
+    let has_fraction = plan.element.is_float() || scale == 0;
+    let has_parts = matches!(plan.fill, Fill::NamedFill(_));
+    let is_plain = if plan.element.kind() == Kind::Complex { has_parts } else { has_fraction };
+    let state = Random::new(stream).state();
+    is_plain.then_some(DrawnTensor { element: plan.element, count, state, draw, scale })
 }
 
-/// Draws a float: an eighth, or a number nearer to zero by less than an eighth.
-fn float(named: NamedFill, element: ElementType, random: &mut Random) -> f64 {
-    let eighths = eighths(named, random);
-    let steps = match element {
-        ElementType::Float => 1 << 7,
-        ElementType::Double => 1 << 20,
-        _ => 1,
+/// Returns the rule by which the numbers of a fill are drawn, and the exponent of the power of two by which they are divided. Returns
+/// `None` for other fills.
+fn draw(plan: &FillPlan, count: usize) -> Option<(Draw, u8)> {
+    let element = plan.element;
+    let (choice, scale) = match &plan.fill {
+        _ if element.kind() == Kind::String => return None,
+        Fill::NamedFill(named) => return named_draw(*named, element, count),
+        Fill::Range(Range { range: (low, high) }) => (Choice::between(*low, *high), 0),
+        Fill::Eighths(Eighths { eighths: (low, high) }) => (Choice::between(*low, *high), 3),
+        Fill::Indices(_) => (Choice::between(0, plan.size.saturating_sub(1).max(0)), 0),
+        Fill::Addends(_) => (SmallIntegers::addends(element, plan.size).choice(element.kind()), 0),
+        Fill::Factors(_) => (SmallIntegers::factors(element, plan.size).choice(element.kind()), 0),
+        Fill::Texts(_) => return None,
     };
-    if steps == 1 || matches!(named, NamedFill::Ones | NamedFill::Zeros) || random.below(2) == 0 {
-        return eighths as f64 / 8.0;
-    }
-    // The offset is towards zero, so that the range keeps its ends.
-    let back = random.between(0, steps - 1) as f64 / steps as f64;
-    (eighths as f64 - (eighths.signum() as f64) * back) / 8.0
+    Some((Draw::Each(choice), scale))
 }
 
-/// Draws a float in eighths.
-fn eighths(named: NamedFill, random: &mut Random) -> i64 {
-    match named {
-        NamedFill::Positive => random.between(1, 32),
-        NamedFill::OpenUnit => random.between(-7, 7),
-        NamedFill::NonTies => 2 * random.between(-16, 15) + 1,
-        NamedFill::Ones => 8,
-        NamedFill::Zeros => 0,
-        NamedFill::Nonzero => {
-            let size = random.between(1, 32);
-            if random.below(2) == 0 { size } else { -size }
+/// Returns the rule of a named fill, except for strings.
+fn named_draw(named: NamedFill, element: ElementType, count: usize) -> Option<(Draw, u8)> {
+    let half = i64::try_from(count / 2).ok()?;
+    let (choice, scale) = match (element.kind(), named) {
+        (_, NamedFill::Position | NamedFill::Counted) | (Kind::String, _) => return None,
+        (kind, NamedFill::Special) if has_ends(kind) => return None,
+        (Kind::Bool, NamedFill::Ones) => (Choice::between(1, 1), 0),
+        (Kind::Bool, NamedFill::Zeros) => (Choice::between(0, 0), 0),
+        (Kind::Bool, _) => (Choice::between(0, 1), 0),
+        (Kind::Complex, _) => (eighths(named), 3),
+        // Values around zero. A type with fewer values repeats them.
+        (Kind::Float, NamedFill::Distinct) if element.bits() >= 16 => return Some((Draw::Shuffled(-half), 2)),
+        (Kind::Signed, NamedFill::Distinct) => return Some((Draw::Shuffled(-half), 0)),
+        (Kind::Unsigned, NamedFill::Distinct) => return Some((Draw::Shuffled(0), 0)),
+        (Kind::Float, NamedFill::Distinct) => return None,
+        (Kind::Float, _) if element == ElementType::Float8e8m0 => return None,
+        (Kind::Float, _) => {
+            // Offsets are towards zero, so that the range keeps its ends.
+            let refined_by = match element {
+                _ if matches!(named, NamedFill::Ones | NamedFill::Zeros) => 0,
+                ElementType::Float => 7,
+                ElementType::Double => 20,
+                _ => 0,
+            };
+            (Choice { refined_by, ..eighths(named) }, 3 + refined_by)
         }
+        (Kind::Signed | Kind::Unsigned, _) => {
+            let (low, high) = integers(named, element);
+            (Choice { redraws_zero: named == NamedFill::Nonzero, ..Choice::between(low, high) }, 0)
+        }
+    };
+    Some((Draw::Each(choice), scale))
+}
+
+/// Returns the draw of a number of eighths.
+fn eighths(named: NamedFill) -> Choice {
+    match named {
+        NamedFill::Positive => Choice::between(1, 32),
+        NamedFill::OpenUnit => Choice::between(-7, 7),
+        // Odd numbers from -31 to 31.
+        NamedFill::NonTies => Choice { step: 2, ..Choice::between(-31, 0) },
+        NamedFill::Ones => Choice::between(8, 8),
+        NamedFill::Zeros => Choice::between(0, 0),
+        NamedFill::Nonzero => Choice { has_sign: true, ..Choice::between(1, 32) },
         NamedFill::Uniform | NamedFill::Distinct | NamedFill::Special | NamedFill::Position | NamedFill::Counted => {
-            random.between(-32, 32)
+            Choice::between(-32, 32)
         }
     }
 }
@@ -163,22 +151,6 @@ fn integers(named: NamedFill, element: ElementType) -> (i64, i64) {
         i64::try_from(clamped).unwrap_or(value)
     };
     (end(low), end(high))
-}
-
-/// Returns distinct values around zero, in random order. A type with fewer values repeats them.
-fn distinct_floats(element: ElementType, count: usize, random: &mut Random) -> Vec<f64> {
-    let order = random.permutation(count);
-    if element.bits() >= 16 {
-        let half = count as f64 / 2.0;
-        return order.into_iter().map(|at| (at as f64 - half.floor()) / 4.0).collect();
-    }
-    let all = small_floats(element);
-    order.into_iter().map(|at| all[at % all.len()]).collect()
-}
-
-fn distinct_integers(element: ElementType, count: usize, random: &mut Random) -> Vec<i128> {
-    let half = if element.kind() == Kind::Signed { count as i128 / 2 } else { 0 };
-    random.permutation(count).into_iter().map(|at| at as i128 - half).collect()
 }
 
 /// Returns true if numbers of a kind have a smallest and a largest value.

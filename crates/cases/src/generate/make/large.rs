@@ -5,7 +5,7 @@ use std::sync::Arc;
 use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::tensor::{Tensor, TensorBuilder, TensorError};
 
-use crate::generate::random::Random;
+use crate::case::{Choice, Random};
 
 /// Integers from `-most` to `most`, or from 0 in an unsigned type. One in `one_in` is random, the others are 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,20 +41,10 @@ impl SmallIntegers {
         1 << bits.min(53)
     }
 
-    fn draw(self, low: i64, random: &mut Random) -> i64 {
-        let is_drawn = self.one_in == 1 || random.between(1, self.one_in) == 1;
-        if is_drawn { random.between(low * self.most, self.most) } else { 0 }
-    }
-
-    pub(crate) fn fill(self, buffer: TensorBuilder, random: &mut Random) -> Result<Tensor, TensorError> {
-        let (count, kind) = (buffer.len(), buffer.element_type().kind());
-        let low = if kind == Kind::Unsigned { 0 } else { -1 };
-        let numbers: Vec<i64> = (0..count).map(|_| self.draw(low, random)).collect();
-        if kind == Kind::Float {
-            buffer.floats(numbers.into_iter().map(|number| number as f64))
-        } else {
-            buffer.integers(numbers.into_iter().map(i128::from))
-        }
+    /// Returns the draw of a number of this kind.
+    pub(crate) fn choice(self, kind: Kind) -> Choice {
+        let low = if kind == Kind::Unsigned { 0 } else { -self.most };
+        Choice { one_in: self.one_in.unsigned_abs(), ..Choice::between(low, self.most) }
     }
 }
 
@@ -136,6 +126,7 @@ fn largest_prime(most: i128) -> i128 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::Draw;
 
     const COUNT: usize = 4096;
 
@@ -149,8 +140,10 @@ mod tests {
             let whole = SmallIntegers::whole_numbers(element) as f64;
             for seed in 0..20 {
                 let mut random = Random::new(&format!("{element} {seed}"));
-                let mut draw =
-                    |small: SmallIntegers| small.fill(tensor_builder(element, COUNT), &mut random).unwrap().floats();
+                let mut draw = |small: SmallIntegers| -> Vec<f64> {
+                    let numbers = Draw::Each(small.choice(element.kind())).numbers(COUNT, &mut random);
+                    numbers.into_iter().map(|number| number as f64).collect()
+                };
                 let (a, b) = (draw(SmallIntegers::factors(element, 4096)), draw(SmallIntegers::factors(element, 4096)));
                 let products: f64 = a.iter().zip(&b).map(|(a, b)| (a * b).abs()).sum();
                 let addends: f64 = draw(SmallIntegers::addends(element, 4096)).into_iter().map(f64::abs).sum();
@@ -161,9 +154,8 @@ mod tests {
                 );
             }
         }
-        let unsigned = SmallIntegers::factors(ElementType::Uint8, 10)
-            .fill(tensor_builder(ElementType::Uint8, 99), &mut Random::new("u"));
-        assert!(unsigned.unwrap().integers().iter().all(|number| (0..=8).contains(number)));
+        let unsigned = Draw::Each(SmallIntegers::factors(ElementType::Uint8, 10).choice(Kind::Unsigned));
+        assert!(unsigned.numbers(99, &mut Random::new("u")).iter().all(|number| (0..=8).contains(number)));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::case::{LARGE, Random};
 use crate::generate::file::alternatives::{AlternativeAxis, combinations};
 use crate::generate::file::op_file::CaseSize;
 use crate::generate::file::output::Alternative;
@@ -12,7 +13,6 @@ use crate::generate::plan::fit::CaseAtVersion;
 use crate::generate::plan::node_plan::NodePlan;
 use crate::generate::plan::types::{Assignment, Types, label};
 use crate::generate::plan::value_plan::ValueBuilder;
-use crate::generate::random::Random;
 
 /// A case with its alternatives and types chosen.
 #[derive(Clone, Debug)]
@@ -142,7 +142,7 @@ impl<'a> ConcreteCases<'a> {
             self.axes.iter().zip(choices).map(|(axis, &pick)| format!("{}={}", axis.name, axis.labels[pick])).collect();
         let group = match self.case_at_version.case.size {
             CaseSize::Plain => "",
-            CaseSize::Large => "large/",
+            CaseSize::Large => LARGE,
         };
         let name = format!("{group}{}", self.case_at_version.case.name);
         if alternatives.is_empty() { name } else { format!("{name}/{}", alternatives.join(",")) }

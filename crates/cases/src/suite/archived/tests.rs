@@ -1,11 +1,15 @@
 //! Archives that are written and read back, and damaged ones.
 
+use std::collections::BTreeSet;
+
+use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::spec::Specs;
 
 use super::*;
-use crate::case::digest;
+use crate::case::{Draw, DrawnTensor, digest};
 use crate::suite::archive_bytes::{HEADER, MAGIC, compressed, crc};
 use crate::suite::archive_cursor::inflated;
+use crate::suite::archive_drawn::is_worth_drawing;
 use crate::suite::{Archive, ArchiveFacts, Filter, Generated, GraphCases, HostileCases, IrCases, Suite, VendoredCases};
 
 /// Returns the cases that a filter selects.
@@ -35,10 +39,11 @@ fn read(file: &[u8]) -> Result<Vec<Case>, SuiteError> {
     Ok(cases)
 }
 
-/// Returns a small archive, with a case and a refusal whose control is not a case.
+/// Returns a small archive, with a case whose input is drawn and a refusal whose control is not a case.
 fn small() -> Vec<u8> {
     let suite = Suite::new(vec![Box::new(Generated::embedded())]);
     let mut all = cases(&suite, &["ai.onnx/Abs-13/**"]);
+    all.sort_by_key(|case| (!case.drawn.iter().any(is_worth_drawing), case.model.len()));
     let refusal = all.iter().position(|case| case.refusal.is_some()).unwrap();
     all.swap(1, refusal.max(1));
     all.truncate(2);
@@ -109,6 +114,46 @@ fn an_archived_case_reads_back_unchanged() {
     for part in ["ir/", "graph/", "hostile/", "onnx-", "ai.onnx/", "ai.onnx.ml/"] {
         assert!(after.iter().any(|case| case.id.starts_with(part)), "{part}");
     }
+}
+
+/// Names of the features that a drawn tensor uses.
+fn features(drawn: &DrawnTensor) -> Vec<&'static str> {
+    let Draw::Each(choice) = &drawn.draw else { return vec!["shuffled", drawn.element.name()] };
+    let features = [
+        ("rare", choice.one_in > 1),
+        ("stepped", choice.step > 1),
+        ("redrawn", choice.redraws_zero),
+        ("signed", choice.has_sign),
+        ("refined by 7", choice.refined_by == 7),
+        ("refined by 20", choice.refined_by == 20),
+        (drawn.element.name(), true),
+    ];
+    features.into_iter().filter(|(_, is_used)| *is_used).map(|(name, _)| name).collect()
+}
+
+#[test]
+fn drawn_inputs_read_back_unchanged() {
+    let suite = Suite::new(vec![Box::new(Generated::embedded())]);
+    let before = cases(&suite, &["ai.onnx/{Div-14,MatMul-13,Round-11,TopK-11,Where-16}/**"]);
+    let drawn: Vec<&DrawnTensor> =
+        before.iter().flat_map(|case| &case.drawn).filter(|drawn| is_worth_drawing(drawn)).collect();
+    let used: BTreeSet<&str> = drawn.iter().flat_map(|drawn| features(drawn)).collect();
+    let is_number = |element: &ElementType| element.kind() != Kind::String && element.size() > 1;
+    let elements = ElementType::ALL.into_iter().filter(is_number).map(ElementType::name);
+    let named = ["shuffled", "rare", "stepped", "redrawn", "signed", "refined by 7", "refined by 20", "bool", "uint8"];
+    for feature in elements.chain(named) {
+        assert!(used.contains(feature), "no drawn input is {feature}: {used:?}");
+    }
+    let file = archive(&before);
+    let after = read(&file).unwrap();
+    assert_eq!(digest(&after), digest(&before));
+    let size = |cases: &[Case]| -> usize {
+        let inputs = cases.iter().flat_map(|case| &case.data).flat_map(|data| &data.inputs);
+        inputs.filter_map(|input| input.value.as_tensor()).map(|tensor| tensor.bytes().len()).sum()
+    };
+    assert!(file.len() < size(&before) / 4, "{} bytes", file.len());
+    // The draws are read, too, so the same file can be written again.
+    assert!(archive(&after) == file);
 }
 
 #[test]

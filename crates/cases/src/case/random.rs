@@ -16,6 +16,16 @@ impl Random {
         Random(digest.iter().take(8).rev().fold(0, |state, &byte| state << 8 | u64::from(byte)))
     }
 
+    /// Creates the stream that goes on from a state.
+    pub(crate) const fn from_state(state: u64) -> Random {
+        Random(state)
+    }
+
+    /// Returns the state, from which the next bits follow.
+    pub(crate) const fn state(&self) -> u64 {
+        self.0
+    }
+
     /// Returns the next 64 bits.
     pub fn next_bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
