@@ -108,7 +108,9 @@ mod tests {
             put_int(&mut bytes, count);
             bytes.extend([0; 8]);
             bytes.extend([flags, 0, 0]);
-            choice.into_iter().for_each(|number| put_int(&mut bytes, number));
+            for number in choice {
+                put_int(&mut bytes, number);
+            }
             bytes
         };
         let check = |bytes: &[u8], rule: &str| {

@@ -124,7 +124,7 @@ fn is_of_float(id: &str) -> bool {
         return false;
     }
     if let Some(parameters) = float_parameters(parsed.group()) {
-        let may_be = |parameter: &str| parameters.iter().any(|known| *known == parameter);
+        let may_be = |parameter: &str| parameters.contains(&parameter);
         return parsed.types().all(|(parameter, named)| named == ElementType::Float.name() || !may_be(parameter));
     }
     let is_other =
