@@ -1,4 +1,4 @@
-"""Answers of the program, from its JSON. `docs/json.md` says what stays the same in later versions.
+"""Answers of the program, from its JSON, in which later versions may have more fields, but none removed under the same `format`.
 
 Each answer has all of the JSON as `json`, with what has no field here.
 """
