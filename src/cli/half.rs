@@ -300,8 +300,8 @@ pub(crate) fn without_calls(
     allowance: Allowance,
     remarks: &mut Vec<String>,
 ) -> anyhow::Result<Bytes> {
-    let keep = options.keep.iter().cloned().collect();
-    let inlined = inline_functions_except(&decode::model(file.clone())?, &keep, &allowance.deadline());
+    let kept_in_float = options.keep.iter().cloned().collect();
+    let inlined = inline_functions_except(&decode::model(file.clone())?, &kept_in_float, &allowance.deadline());
     match inlined.calls {
         0 => {}
         1 => remarks.push("1 call of a function is replaced by the function's nodes".to_owned()),

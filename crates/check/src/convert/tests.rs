@@ -349,12 +349,14 @@ fn parameters_of_groups_must_be_vectors_of_their_number() {
 
 #[test]
 fn an_import_that_no_node_uses_does_not_raise_the_ir_version() {
-    let text = r#"<ir_version: 8, opset_import: ["" : 13, "ai.onnx.preview" : 1, "ai.onnx.ml" : 5]>
+    let text = r#"<ir_version: 8, opset_import: ["" : 13, "ai.onnx.preview" : 1, "ai.onnx.ml" : 4]>
         g (float[2] x) => (float[2] y) { y = Neg (x) }"#;
-    let conversion = convert(&parse_model(text).unwrap(), &target(15)).unwrap();
+    let to_ml_5 =
+        Target { opsets: [("ai.onnx".to_owned(), 15), ("ai.onnx.ml".to_owned(), 5)].into(), ..Target::default() };
+    let conversion = convert(&parse_model(text).unwrap(), &to_ml_5).unwrap();
     assert_eq!(conversion.model.ir_version(), 8);
     let used = text.replace("y = Neg (x)", "y = ai.onnx.ml.Binarizer (x)");
-    let conversion = convert(&parse_model(&used).unwrap(), &target(15)).unwrap();
+    let conversion = convert(&parse_model(&used).unwrap(), &to_ml_5).unwrap();
     let ir = Specs::embedded().releases().unwrap().lowest_ir("ai.onnx.ml", 5).map(i64::from);
     assert_eq!(Some(conversion.model.ir_version()), ir);
 }

@@ -71,6 +71,19 @@ fn a_rewritten_only_at_run_time_and_computes_the_same() {
 }
 
 #[test]
+fn a_case_that_the_executor_fails_accuses_no_tool() {
+    let mut failed = case(Variant::Optimize);
+    failed.data[0].outputs[0].expected = Expected::Value(tensor(&[2.0, -7.0]), Accuracy::Exact);
+    for (text, expected) in [
+        (SUB, Outcome::NotApplicable),
+        ("(float[2] a, float[2] b) => (float[2] z) { z = Sub (a, b) }", Outcome::WrongInterface),
+    ] {
+        let answer = Ended::Answered(Response::Model(model(13, text)));
+        assert_eq!(judge(&failed, &Tool(|_: &Request<'_>| answer.clone())).outcome, expected, "{text}");
+    }
+}
+
+#[test]
 fn dropped_metadata_is_counted_and_decides_no_outcome() {
     // The digests of the first id and not of the second end with 0.
     let asked = |id: &str| Case { id: Variant::Optimize.id(id), ..case(Variant::Optimize) };
