@@ -102,7 +102,10 @@ fn a_model_that_cannot_be_is_a_finding_and_a_foreign_domain_is_none() {
         let is_written = folder.path().join("out.onnx").exists();
         let is_recursive = name == "recursive.onnx";
         assert!(is_written == is_recursive && (told.code == 0) == is_recursive, "{name}: {told:?}");
-        assert!(!is_recursive || told.out.contains("not verified: the built-in executor does not run the model"), "{told:?}");
+        assert!(
+            !is_recursive || told.out.contains("not verified: the built-in executor does not run the model"),
+            "{told:?}"
+        );
     }
     let path = folder.write("foreign.onnx", model(r#""" : 13, "com.example" : 1"#, "com.example.Any"));
     call(&["check", &path]).expect(0, "opset/foreign");
