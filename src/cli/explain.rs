@@ -68,7 +68,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 /// Prints the meaning of an outcome and the next step.
 pub(crate) fn print_outcome(outcome: Outcome) -> anyhow::Result<()> {
     let (name, meaning, next) = (outcome.name(), outcome.meaning(), outcome.next_step());
-    print::line(&format!("{name}: {meaning}\n\n{next}\nSee docs/reading-a-failure.md."))
+    print::line(&format!("{name}: {meaning}\n\n{next}"))
 }
 
 /// Prints a line per outcome.
@@ -149,7 +149,7 @@ fn page(rule: RuleId) -> String {
         format!("\nalso found in it: {}\n", rule.also().join(", "))
     };
     format!(
-        "{}, {}: {}\n\nfrom {}\nwhy: {}\nfix ({safety}): {fix}\n\n{bad}{also}\n{}\nSee docs/check.md.",
+        "{}, {}: {}\n\nfrom {}\nwhy: {}\nfix ({safety}): {fix}\n\n{bad}{also}\n{}\n`onnx-conformance list rules check` lists all rules.",
         rule.id(),
         rule.level(),
         rule.sentence(),

@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 
-    /// Write one file for programs in other languages (docs/archive.md) instead of a folder
+    /// Write one file for programs in other languages instead of a folder
     #[arg(long)]
     archive: bool,
 

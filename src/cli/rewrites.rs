@@ -19,7 +19,7 @@ pub(crate) fn open_optimizer(
         return options.open_again(stop).map(Some);
     }
     print::note(&format!(
-        "{} does not report which graphs it rewrites: its adapter does not declare `optimize` (docs/protocol.md)",
+        "{} does not report which graphs it rewrites: its adapter does not declare `optimize`",
         declaration.name
     ));
     Ok(None)

@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     shard: ShardOptions,
 
     /// Variant of the cases: runtime, constants, initializers, all-constants, dynamic-shapes or wrapped; or a question to a tool about
-    /// the model, such as optimize, check or upgrade (docs/tools.md) [default: runtime]
+    /// the model, such as optimize, check or upgrade; `list measured --tools` lists measured tools [default: runtime]
     #[arg(long, help_heading = "Cases", value_parser = variant)]
     variant: Option<Variant>,
 

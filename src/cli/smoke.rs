@@ -68,7 +68,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     if stop.is_set() {
         return ended_early(&stop);
     }
-    let advice = if wrong > 0 { "; docs/protocol.md has the rules" } else { "" };
+    let advice = if wrong > 0 { "; `run --validate` names each message that breaks the protocol" } else { "" };
     print::line(&format!(
         "{correct} ok, {unsupported} unsupported, {failing} failing in the runtime, {wrong} wrong{advice}"
     ))?;

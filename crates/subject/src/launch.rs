@@ -179,7 +179,7 @@ impl Launch {
         let help = if has_name {
             format!("no adapter has that name either ({})", names(adapters))
         } else {
-            "docs/protocol.md describes command lines".to_owned()
+            "--runtime takes the name of an adapter or a command line".to_owned()
         };
         let words = words(runtime)?;
         let folder = words.iter().find_map(|word| adapter_folder(word));

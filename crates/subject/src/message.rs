@@ -408,7 +408,7 @@ pub fn advice(answer: &Answer) -> Option<(&'static str, &'static str)> {
     match &answer.result {
         Answered::Ok => None,
         Answered::Unsupported(unsupported) if unsupported.what.parse::<MissingFeature>().is_err() => Some((
-            "`what` is not in a form that docs/protocol.md defines",
+            "`what` does not name an operator, a type or a feature in a form of the protocol",
             "write `operator ai.onnx/Abs-13`, `tensor(bfloat16) in ai.onnx/Abs-13` or the like",
         )),
         Answered::Unsupported(Unsupported { message, .. }) | Answered::Error(Failure { message, .. }) => {

@@ -113,7 +113,7 @@ impl Manifest {
     /// Formats the file.
     pub(crate) fn to_yaml(&self) -> String {
         let mut text = format!(
-            "# A submission, sealed by `onnx-conformance submit-check DIR --seal` (docs/submit.md).\nformat: {}\n",
+            "# A submission, sealed by `onnx-conformance submit-check DIR --seal`.\nformat: {}\n",
             self.format
         );
         // A JSON string is a valid YAML string.

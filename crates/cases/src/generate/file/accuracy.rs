@@ -130,7 +130,7 @@ pub enum Source {
     Body,
     /// Upstream's tests or runner.
     Upstream,
-    /// Our own judgement, argued in docs/accuracy.md.
+    /// Our own judgement, argued by this project.
     Ours,
 }
 
@@ -188,7 +188,7 @@ impl AccuracyFile {
             Source::Standard => "by a sentence of the standard",
             Source::Body => "by the function body that defines the operator",
             Source::Upstream => "as ONNX's own tests have it",
-            Source::Ours => "argued in docs/accuracy.md",
+            Source::Ours => "argued by this project",
         };
         let mut sentences = vec![("floating types".to_owned(), format!("{}, {source}", rule.number().sentence()))];
         if let Some(narrow) = &rule.narrow {
@@ -335,7 +335,7 @@ mod tests {
         let file: AccuracyFile = serde_yaml::from_str(text).unwrap();
         let sum = "times the unit roundoff, times the sum of absolute terms";
         let expected = [
-            ("floating types", format!("at most 8 {sum}, argued in docs/accuracy.md")),
+            ("floating types", format!("at most 8 {sum}, argued by this project")),
             ("floating types of at most 16 bits", format!("at most 64 {sum}, computed in float and rounded once")),
             ("double", "exact".to_owned()),
             ("other types", "exact".to_owned()),
