@@ -10,7 +10,7 @@ import { HOSTILE, hasModule, launch, site } from "./browser.js";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const CASE = "ai.onnx/Abs-13/ranks/X=2x3x4/T=float";
 const PATTERN = "transposes/transposed_operand_of_product";
-const PAGES = ["#/", "#/op/ai.onnx/Conv", "#/op/ai.onnx/Resize?v=13&type=float16&with=mode=cubic", "#/op/ai.onnx/Cast?types=onnxruntime-1.32.0", "#/op/ai.onnx/Abs?on=own-0.1.0&b=ranks", `#/case/${CASE}`, "#/runtimes", "#/about", "#/disagreements", "#/disagreements?both=onnxruntime-1.32.0,tract-0.23.9&kind=run", "#/heat/onnxruntime?only=changed&sort=changes&type=all", "#/together", "#/case/ai.onnx/Gather-13/every_axis/indices=2x2,axis=0/T=string,Tind=int32", "#/model?kinds=Softmax-13,ai.onnx.ml/Scaler-1,Gone-1", "#/compare", "#/compare/onnxruntime-1.20.1/onnxruntime-1.32.0", "#/findings", "#/finding/onnxruntime/gather-strings", "#/rules?at=rule-node/type", "#/model", "#/op/ai.onnx/Softmax?play=last_axis_by_default", "#/graphs", `#/graphs?topic=transposes&open=${PATTERN}`, `#/case/graph/${PATTERN}/near/vector_behind/T=float`];
+const PAGES = ["#/", "#/op/ai.onnx/Conv", "#/op/ai.onnx/AveragePool", "#/op/ai.onnx/Pad", "#/op/ai.onnx/Resize?v=13&type=float16&with=mode=cubic", "#/op/ai.onnx/Cast?types=onnxruntime-1.32.0", "#/op/ai.onnx/Abs?on=own-0.1.0&b=ranks", `#/case/${CASE}`, "#/runtimes", "#/about", "#/disagreements", "#/disagreements?both=onnxruntime-1.32.0,tract-0.23.9&kind=run", "#/heat/onnxruntime?only=changed&sort=changes&type=all", "#/together", "#/case/ai.onnx/Gather-13/every_axis/indices=2x2,axis=0/T=string,Tind=int32", "#/model?kinds=Softmax-13,ai.onnx.ml/Scaler-1,Gone-1", "#/compare", "#/compare/onnxruntime-1.20.1/onnxruntime-1.32.0", "#/findings", "#/finding/onnxruntime/gather-strings", "#/rules?at=rule-node/type", "#/model", "#/op/ai.onnx/Softmax?play=last_axis_by_default", "#/graphs", `#/graphs?topic=transposes&open=${PATTERN}`, `#/case/graph/${PATTERN}/near/vector_behind/T=float`];
 let browser;
 let home;
 
@@ -802,6 +802,31 @@ test("an address with the operator versions of a model shows them without the mo
   const rows = page.locator("#kinds-of-address tbody tr");
   assert.deepEqual(await rows.locator("th").allTextContents(), ["Softmax-13", "ai.onnx.ml/Scaler-1", "Gone-1"]);
   assert.ok(await rows.first().locator(".mark").count() >= 6);
+  await close(page);
+});
+
+test("the pictures of pooling and padding are those of cases", async () => {
+  const page = await open("#/op/ai.onnx/MaxPool");
+  const captions = await page.locator("#does figcaption code").allTextContents();
+  for (const setting of ["SAME_LOWER", "SAME_UPPER", "VALID", "ceil_mode=1", "dilations=[3]", "pads="]) assert.ok(captions.some((text) => text.includes(setting)), setting);
+  for (const label of await page.locator("#does svg").evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")))) {
+    const [input, rest] = label.replace(/^Input /, "").split(": ");
+    const windows = rest.split("; ").map((text) => /elements ([\d, ]+?)(?: and padding)?, and gives (.*)$/.exec(text)).map(([, elements, value]) => [elements.split(", ").map(Number), Number(value)]);
+    for (const [elements, value] of windows) assert.equal(Math.max(...elements.map((at) => Number(input.split(" ")[at]))), value, label);
+  }
+  await page.evaluate(() => { location.hash = "#/op/ai.onnx/Pad"; });
+  await page.waitForFunction(() => /^Pad/.test(document.querySelector("main h1").textContent));
+  assert.deepEqual(await page.locator("#does figcaption code").allTextContents(), ["constant", "edge", "reflect", "wrap"].map((mode) => `mode="${mode}"`));
+  for (const figure of await page.locator("#does figure").all()) {
+    const name = await figure.locator("a").textContent();
+    const text = await page.evaluate((one) => site.load("op/ai.onnx/Pad").then((data) => data.samples[one].text), name);
+    const [, values] = /\n {2}data = tensor\(\w+\)\[\d+, \d+\] \[(.*)\]\n/.exec(text);
+    assert.deepEqual((await figure.locator(".s-r text").allTextContents()).map(Number), values.split(", ").map(Number), name);
+    assert.ok(await figure.locator(".s-p text").count() > 0, name);
+  }
+  await page.evaluate(() => { location.hash = "#/op/ai.onnx/Abs"; });
+  await page.waitForFunction(() => /^Abs/.test(document.querySelector("main h1").textContent));
+  assert.equal(await page.locator("#does").count(), 0);
   await close(page);
 });
 

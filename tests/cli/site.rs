@@ -174,7 +174,8 @@ fn the_site_asks_nothing_of_the_network_and_no_file_is_large() {
             assert!(!text.contains(loads), "{loads} in {name}");
         }
     }
-    assert!(sum < 60_000_000, "{sum} bytes in all");
+    // The program of the browser, which this site does not have, has less than 6 MB.
+    assert!(sum < 54_000_000, "{sum} bytes in all");
 }
 
 /// Returns the texts of the pages that read without JavaScript, by path in the site.

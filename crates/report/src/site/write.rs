@@ -79,6 +79,7 @@ const ASSETS: &[(&str, &str)] = &[
     ("module.js", include_str!("assets/module.js")),
     ("layout.js", include_str!("assets/layout.js")),
     ("drawing.js", include_str!("assets/drawing.js")),
+    ("does.js", include_str!("assets/does.js")),
     ("model_graph.js", include_str!("assets/model_graph.js")),
     ("opsets.js", include_str!("assets/opsets.js")),
     ("model.js", include_str!("assets/model.js")),
