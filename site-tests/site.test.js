@@ -805,7 +805,7 @@ test("an address with the operator versions of a model shows them without the mo
   await close(page);
 });
 
-test("the pictures of pooling and padding are those of cases", async () => {
+test("the pictures of pooling, padding and Resize are those of cases", async () => {
   const page = await open("#/op/ai.onnx/MaxPool");
   const captions = await page.locator("#does figcaption code").allTextContents();
   for (const setting of ["SAME_LOWER", "SAME_UPPER", "VALID", "ceil_mode=1", "dilations=[3]", "pads="]) assert.ok(captions.some((text) => text.includes(setting)), setting);
@@ -824,6 +824,14 @@ test("the pictures of pooling and padding are those of cases", async () => {
     assert.deepEqual((await figure.locator(".s-r text").allTextContents()).map(Number), values.split(", ").map(Number), name);
     assert.ok(await figure.locator(".s-p text").count() > 0, name);
   }
+  await page.evaluate(() => { location.hash = "#/op/ai.onnx/Resize"; });
+  await page.waitForFunction(() => /^Resize/.test(document.querySelector("main h1").textContent));
+  const aligned = page.locator("#does figure", { hasText: "align_corners" }).locator("svg");
+  const [, outputs] = (await aligned.getAttribute("aria-label")).split(": outputs ");
+  const coordinates = outputs.split("; ").map((text) => Number(text.split(" at ")[1]));
+  assert.equal(coordinates[0], 0, "the corners of input and output are aligned");
+  assert.ok(Number.isInteger(coordinates.at(-1)) && coordinates.at(-1) >= 2, outputs);
+  assert.ok(await page.locator("#does figure").count() >= 3);
   await page.evaluate(() => { location.hash = "#/op/ai.onnx/Abs"; });
   await page.waitForFunction(() => /^Abs/.test(document.querySelector("main h1").textContent));
   assert.equal(await page.locator("#does").count(), 0);

@@ -1,6 +1,6 @@
 "use strict";
 
-/** Pictures of what an operator does, drawn from cases: padding by mode, and the windows of pooling. */
+/** Pictures of what an operator does, drawn from cases: padding by mode, the windows of pooling, and the coordinates of Resize. */
 (() => {
   const { el, link, code } = site;
   const [CELL, ROW] = [38, 26];
@@ -117,13 +117,68 @@
     return figure(data, name, sample, words, `Input ${input.values.map(short).join(" ")}: ${label.join("; ")}`, [(before + last + 1) * CELL + 64, y(made.length)], [...row, ...lines]);
   }
 
+  /** Coordinate in the input of an output element, by mode. */
+  const COORDINATES = {
+    half_pixel: (at, scale) => (at + 0.5) / scale - 0.5,
+    asymmetric: (at, scale) => at / scale,
+    align_corners: (at, _, length, count) => (count > 1 ? at * (length - 1) / (count - 1) : 0),
+    pytorch_half_pixel: (at, scale, _, count) => (count > 1 ? (at + 0.5) / scale - 0.5 : 0),
+  };
+
+  /** Linear interpolation of the input at a coordinate. Beyond the ends it has the value of the end. */
+  function between(values, coordinate) {
+    const at = Math.min(Math.max(coordinate, 0), values.length - 1);
+    const low = Math.min(Math.floor(at), values.length - 1);
+    return values[low] + (at - low) * ((values[low + 1] ?? values[low]) - values[low]);
+  }
+
+  /** The coordinates of the outputs of Resize over one axis, where linear interpolation there gives the expected outputs. */
+  function resized(data, mode) {
+    const fits = ([name, sample]) => {
+      const given = attributes(sample.node || "");
+      if (name.startsWith("refuse/") || given.mode !== "linear" || given.antialias || given.axes || (given.coordinate_transformation_mode || "half_pixel") !== mode) return [];
+      const [inputs, outputs] = [tensors(sample.text, "inputs"), tensors(sample.text, "expected")];
+      const [input, output] = [inputs.get("X"), [...outputs.values()][0]];
+      if (!input || !output || ![input, output].every(isPlain) || input.shape.at(-1) !== input.values.length || input.values.length < 3 || input.values.length > 6 || output.values.length > 10) return [];
+      const [length, count] = [input.values.length, output.values.length];
+      const scale = inputs.get("scales")?.values.at(-1) || count / length;
+      const points = output.values.map((value, at) => ({ value, at: COORDINATES[mode](at, scale, length, count) }));
+      return points.every(({ value, at }) => Math.abs(between(input.values, at) - value) <= 1e-3 * Math.max(Math.abs(value), 1)) ? [{ name, sample, input, points }] : [];
+    };
+    const [found] = Object.entries(data.samples).flatMap(fits).sort((a, b) => b.points.length - a.points.length);
+    if (!found) return null;
+    const { name, sample, input, points } = found;
+    const step = 74;
+    const x = (at) => (at + 0.75) * step;
+    const width = x(input.values.length - 1) + 0.75 * step;
+    const drawn = [
+      site.svg("line", { x1: 0, x2: width, y1: 42, y2: 42 }),
+      input.values.map((value, at) => [site.svg("g", { class: "s-r", transform: `translate(${x(at) - CELL / 2} 0)` }, site.svg("rect", { width: CELL, height: ROW - 2, rx: 3 }), site.svg("text", { x: CELL / 2, y: 16, "text-anchor": "middle" }, short(value))),
+        site.svg("line", { x1: x(at), x2: x(at), y1: ROW - 2, y2: 42 })]),
+      points.map(({ value, at }) => [site.svg("circle", { cx: x(at), cy: 42, r: 4.5 }), site.svg("text", { x: x(at), y: 64, "text-anchor": "middle", class: "given" }, short(value))]),
+    ].flat(3);
+    const label = points.map(({ value, at }) => `${short(value)} at ${short(at)}`).join("; ");
+    return figure(data, name, sample, `coordinate_transformation_mode="${mode}"`, `Input ${input.values.map(short).join(" ")}: outputs ${label}`, [width, 70], drawn);
+  }
+
+  const ABOUT = {
+    Pad: "Outputs of cases. Outlined cells are padding.",
+    Resize: "Cases over one axis with mode=\"linear\". The upper row is the input; a dot shows where each output lies in it, with its value.",
+  };
+
+  /** The pictures of an operator. */
+  function pictures(data) {
+    if (data.name === "Pad") return ["constant", "edge", "reflect", "wrap"].map((mode) => padded(data, mode)).filter(Boolean);
+    if (data.name === "Resize") return Object.keys(COORDINATES).map((mode) => resized(data, mode)).filter(Boolean);
+    return POOLS[data.name] ? pools(data) : [];
+  }
+
   /** The section with the pictures; `null` if there are none of the operator. */
   site.does = (data) => {
     if (data.domain !== "ai.onnx") return null;
-    const pictures = data.name === "Pad" ? ["constant", "edge", "reflect", "wrap"].map((mode) => padded(data, mode)).filter(Boolean) : POOLS[data.name] ? pools(data) : [];
-    if (pictures.length === 0) return null;
-    const about = data.name === "Pad" ? "Outputs of cases. Outlined cells are padding."
-      : "Cases over one axis. The first row is the input; under it is a row for each window, with its output. Dashed cells are outside of the input.";
-    return el("section", { id: "does" }, el("h2", null, "What it does"), el("p", { class: "quiet" }, about), el("div", { class: "figures" }, pictures));
+    const all = pictures(data);
+    if (all.length === 0) return null;
+    const about = ABOUT[data.name] || "Cases over one axis. The first row is the input; under it is a row for each window, with its output. Dashed cells are outside of the input.";
+    return el("section", { id: "does" }, el("h2", null, "What it does"), el("p", { class: "quiet" }, about), el("div", { class: "figures" }, all));
   };
 })();
