@@ -10,7 +10,7 @@ import { HOSTILE, hasModule, launch, site } from "./browser.js";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const CASE = "ai.onnx/Abs-13/ranks/X=2x3x4/T=float";
 const PATTERN = "transposes/transposed_operand_of_product";
-const PAGES = ["#/", "#/op/ai.onnx/Conv", "#/op/ai.onnx/Resize?v=13&type=float16&with=mode=cubic", "#/op/ai.onnx/Cast?types=onnxruntime-1.32.0", "#/op/ai.onnx/Abs?on=own-0.1.0&b=ranks", `#/case/${CASE}`, "#/runtimes", "#/about", "#/disagreements", "#/disagreements?both=onnxruntime-1.32.0,tract-0.23.9&kind=run", "#/heat/onnxruntime?only=changed&sort=changes&type=all", "#/together", "#/case/ai.onnx/Gather-13/every_axis/indices=2x2,axis=0/T=string,Tind=int32", "#/model?kinds=Softmax-13,ai.onnx.ml/Scaler-1,Gone-1", "#/compare", "#/compare/onnxruntime-1.20.1/onnxruntime-1.32.0", "#/findings", "#/finding/onnxruntime/gather-strings", "#/rules?at=rule-node/type", "#/model", "#/op/ai.onnx/Softmax?play=last_axis_by_default", "#/graphs", `#/graphs?topic=transposes&open=${PATTERN}`, `#/case/graph/${PATTERN}/near/vector_behind/T=float`];
+const PAGES = ["#/", "#/op/ai.onnx/Conv", "#/op/ai.onnx/AveragePool", "#/op/ai.onnx/Pad", "#/op/ai.onnx/Resize?v=13&type=float16&with=mode=cubic", "#/op/ai.onnx/Cast?types=onnxruntime-1.32.0", "#/op/ai.onnx/Abs?on=own-0.1.0&b=ranks", `#/case/${CASE}`, "#/runtimes", "#/about", "#/disagreements", "#/disagreements?both=onnxruntime-1.32.0,tract-0.23.9&kind=run", "#/heat/onnxruntime?only=changed&sort=changes&type=all", "#/together", "#/case/ai.onnx/Gather-13/every_axis/indices=2x2,axis=0/T=string,Tind=int32", "#/model?kinds=Softmax-13,ai.onnx.ml/Scaler-1,Gone-1", "#/compare", "#/compare/onnxruntime-1.20.1/onnxruntime-1.32.0", "#/findings", "#/finding/onnxruntime/gather-strings", "#/rules?at=rule-node/type", "#/model", "#/op/ai.onnx/Softmax?play=last_axis_by_default", "#/graphs", `#/graphs?topic=transposes&open=${PATTERN}`, `#/case/graph/${PATTERN}/near/vector_behind/T=float`];
 let browser;
 let home;
 
@@ -424,6 +424,30 @@ test("what changed between any two versions", async () => {
   await close(page);
 });
 
+test("the conversions of an operator are those of the record, on both of its pages", async () => {
+  const record = readFileSync(new URL("../records/conversions.txt", import.meta.url), "utf8").split("\n").map((line) => line.split(" "));
+  const words = (counts) => ["unchanged", "edited", "refused"].flatMap((way, at) => (counts[at] === "0" ? [] : `${counts[at]} ${way}`));
+  const own = record.filter(([version]) => version.startsWith("ai.onnx/Softmax-"));
+  const versions = [...new Set(own.map(([version]) => version))];
+  const targets = [...new Set(own.map(([, opset]) => opset))].sort((a, b) => a - b);
+  const expected = versions.map((version) => targets.map((target) => {
+    const found = own.find(([from, opset]) => from === version && opset === target);
+    return found ? words(found.slice(2)) : ["its own opset"];
+  }));
+  const page = await open("#/op/ai.onnx/Softmax");
+  const table = page.locator("#conversions table");
+  assert.deepEqual(await table.locator("tbody th").allTextContents(), versions.map((version) => version.replace("ai.onnx/", "")));
+  assert.deepEqual(await table.locator("thead th").allTextContents(), ["from", ...targets.map((opset) => `to opset ${opset}Softmax-${opset}`)]);
+  assert.deepEqual(await table.locator("tbody td").evaluateAll((cells) => cells.map((cell) => cell.textContent)), expected.flat().map((cell) => cell.join("")));
+  const shares = await table.locator("tbody tr").last().locator("td").first().locator(".bar span").evaluateAll((all) => all.map((one) => Number(one.style.flexGrow)));
+  assert.deepEqual(shares.map(String), own.find(([version, opset]) => version === versions.at(-1) && opset === targets[0]).slice(2).filter((count) => count !== "0"));
+  await close(page);
+  const plain = await openPlain("op/ai.onnx/Softmax.html");
+  const cells = await plain.locator("table", { hasText: "Number of cases by conversion" }).locator("tbody td").allTextContents();
+  assert.deepEqual(cells, expected.flat().map((cell) => cell.join(", ")));
+  await close(plain);
+});
+
 test("Resize, cubic, opset 13, float16: one screen after three choices", async () => {
   const page = await open("#/op/ai.onnx/Resize?v=13");
   await page.selectOption("#choose-type", "float16");
@@ -781,6 +805,59 @@ test("an address with the operator versions of a model shows them without the mo
   await close(page);
 });
 
+test("the pictures of pooling, padding and Resize are those of cases", async () => {
+  const page = await open("#/op/ai.onnx/MaxPool");
+  const captions = await page.locator("#does figcaption code").allTextContents();
+  for (const setting of ["SAME_LOWER", "SAME_UPPER", "VALID", "ceil_mode=1", "dilations=[3]", "pads="]) assert.ok(captions.some((text) => text.includes(setting)), setting);
+  for (const label of await page.locator("#does svg").evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")))) {
+    const [input, rest] = label.replace(/^Input /, "").split(": ");
+    const windows = rest.split("; ").map((text) => /elements ([\d, ]+?)(?: and padding)?, and gives (.*)$/.exec(text)).map(([, elements, value]) => [elements.split(", ").map(Number), Number(value)]);
+    for (const [elements, value] of windows) assert.equal(Math.max(...elements.map((at) => Number(input.split(" ")[at]))), value, label);
+  }
+  await page.evaluate(() => { location.hash = "#/op/ai.onnx/Pad"; });
+  await page.waitForFunction(() => /^Pad/.test(document.querySelector("main h1").textContent));
+  assert.deepEqual(await page.locator("#does figcaption code").allTextContents(), ["constant", "edge", "reflect", "wrap"].map((mode) => `mode="${mode}"`));
+  for (const figure of await page.locator("#does figure").all()) {
+    const name = await figure.locator("a").textContent();
+    const text = await page.evaluate((one) => site.load("op/ai.onnx/Pad").then((data) => data.samples[one].text), name);
+    const [, values] = /\n {2}data = tensor\(\w+\)\[\d+, \d+\] \[(.*)\]\n/.exec(text);
+    assert.deepEqual((await figure.locator(".s-r text").allTextContents()).map(Number), values.split(", ").map(Number), name);
+    assert.ok(await figure.locator(".s-p text").count() > 0, name);
+  }
+  await page.evaluate(() => { location.hash = "#/op/ai.onnx/Resize"; });
+  await page.waitForFunction(() => /^Resize/.test(document.querySelector("main h1").textContent));
+  const aligned = page.locator("#does figure", { hasText: "align_corners" }).locator("svg");
+  const [, outputs] = (await aligned.getAttribute("aria-label")).split(": outputs ");
+  const coordinates = outputs.split("; ").map((text) => Number(text.split(" at ")[1]));
+  assert.equal(coordinates[0], 0, "the corners of input and output are aligned");
+  assert.ok(Number.isInteger(coordinates.at(-1)) && coordinates.at(-1) >= 2, outputs);
+  assert.ok(await page.locator("#does figure").count() >= 3);
+  await page.evaluate(() => { location.hash = "#/op/ai.onnx/Abs"; });
+  await page.waitForFunction(() => /^Abs/.test(document.querySelector("main h1").textContent));
+  assert.equal(await page.locator("#does").count(), 0);
+  await close(page);
+});
+
+test("the strip of opsets shows where no node changes, and what the conversions gave", async () => {
+  const page = await open("#/about");
+  await page.evaluate(() => {
+    const report = { facts: { opsets: { "": 4 } }, unedited: { "ai.onnx": [3, 4] }, same_operators: { "ai.onnx": [4, 5] } };
+    const results = new Map([["ai.onnx 1", site.stateOfConversion({ reasons: ["node 'a': no"] })], ["ai.onnx 6", site.stateOfConversion({ edits: ["model: opset", "node 'a': axes"], proof: "verified" })],
+      ["ai.onnx 7", site.stateOfConversion({ edits: ["model: opset"], proof: "verified" })], ["ai.onnx 8", site.stateOfConversion({ error: "too long" })]]);
+    window.asked = [];
+    document.querySelector("main").replaceChildren(site.el("h1", null, "Opsets"),
+      ...site.opsetStrip(report, results, { domain: "ai.onnx", newest: 8, chosen: 6 }, { choose: (opset) => window.asked.push(opset), tryAll: (all) => window.asked.push(all) }));
+  });
+  const buttons = page.locator(".runtime-strip button");
+  assert.deepEqual(await buttons.evaluateAll((all) => all.map((one) => one.title.replace(/^opset /, ""))), ["1: does not convert", "2: not tried", "3: no node has to change", "4: opset of the model",
+    "5: no node has to change", "6: converts with edits", "7: no node has to change", "8: not tried"]);
+  assert.deepEqual(await buttons.evaluateAll((all) => all.flatMap((one, at) => (one.getAttribute("aria-pressed") === "true" ? at + 1 : []))), [6]);
+  await buttons.nth(2).click();
+  await page.getByRole("button", { name: "Convert to the 2 opsets not tried" }).click();
+  assert.deepEqual(await page.evaluate(() => window.asked), [3, [2, 8]]);
+  await close(page);
+});
+
 test("the model of a case is downloaded, and what is missing is said", async () => {
   const page = await open("#/op/ai.onnx/Abs?b=ranks");
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download model.onnx" }).click()]);
@@ -829,10 +906,13 @@ test("a model that is dropped is checked, and converted", computed, async () => 
   await page.locator("#graph .box", { hasText: "Relu" }).click();
   assert.match(await page.locator(".node-facts").textContent(), /Relu-13.*x float\[2\].*y float\[2\]/);
   assert.match(page.url(), /kinds=Relu-13/, "the address has the operator versions, not the model");
-  await page.fill("#convert-opset", "14");
-  await page.getByRole("button", { name: "Convert" }).click();
+  assert.equal(await page.locator("#opsets button[aria-pressed]").nth(12).getAttribute("title"), "opset 13: opset of the model");
+  await page.locator("#opsets button[aria-pressed]").nth(13).click();
+  assert.equal(await page.inputValue("#convert-opset"), "14");
+  await page.getByRole("button", { name: "Convert", exact: true }).click();
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: /^Download/ }).click()]);
   assert.match(await page.locator("#convert-result").textContent(), /verified: .* outputs on 3 of 3 inputs/);
+  assert.match(await page.locator("#opsets button[aria-pressed='true']").getAttribute("title"), /^opset 14: (no node has to change|converts with edits)$/);
   assert.deepEqual(await page.locator("#graph-pair .graph-panel h3").allTextContents(), ["Before: 1 node, 1 changed (Δ)", "At opset 14: 1 node, 1 changed (Δ)"]);
   const converted = readFileSync(await download.path());
   assert.ok(converted.includes("Relu") && converted.length > 20);

@@ -30,6 +30,12 @@ impl Conversions {
         all.filter(|conversions| filter.selects_group(&conversions.version.qualified())).collect()
     }
 
+    /// Returns the conversions of all versions of an operator, as the record has them.
+    pub fn of_operator(domain: &str, name: &str) -> Vec<Conversions> {
+        let start = format!("{domain}/{name}-");
+        TEXT.lines().filter(|line| line.starts_with(&start)).filter_map(parse).collect()
+    }
+
     /// Formats the sums: `12 pairs: 30 cases unchanged, 4 edited, 3 refused, 0 wrong`.
     pub fn summary(all: &[Conversions]) -> String {
         let sum = |count: fn(&Conversions) -> usize| all.iter().map(count).sum::<usize>();
@@ -70,5 +76,13 @@ mod tests {
         let softmax = Conversions::chosen(&Filter::new(&["ai.onnx/Softmax-13/**"]).unwrap());
         assert!(softmax.len() == 2 && softmax.iter().all(|it| it.version.since == 13), "{softmax:?}");
         assert!(softmax.iter().any(|it| it.opset == 11 && it.edited > 0), "{softmax:?}");
+    }
+
+    #[test]
+    fn the_conversions_of_an_operator_are_those_of_its_versions() {
+        let all = Conversions::of_operator("ai.onnx", "Max");
+        assert_eq!(all, Conversions::chosen(&Filter::new(&["ai.onnx/Max-*/**"]).unwrap()));
+        assert!(all.len() > 2 && all.iter().all(|it| it.version.name == "Max"), "{all:?}");
+        assert!(Conversions::of_operator("ai.onnx", "Gone").is_empty());
     }
 }

@@ -19,6 +19,11 @@ impl Interned {
         })
     }
 
+    /// Returns true for a text that has a position.
+    pub(crate) fn contains(&self, text: &str) -> bool {
+        self.positions.contains_key(text)
+    }
+
     /// Returns the texts, each at its position.
     pub(crate) fn into_texts(self) -> Vec<String> {
         self.texts

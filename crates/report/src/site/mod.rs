@@ -1,12 +1,13 @@
 //! Static site: results of every measured runtime for every operator version. It opens from files and needs no network.
 //!
-//! `severity` and `case_name` are pure; `column` is the source of outcomes; `columns` relates versions of a runtime; `table` combines all
+//! `severity`, `case_name` and `data_script` are pure; `column` is the source of outcomes; `columns` relates versions of a runtime; `table` combines all
 //! columns and all cases of a version; the others are the data of one kind of page each. `static_pages` has the pages that read without
 //! JavaScript, and `write` writes the files.
 
 mod case_name;
 mod column;
 mod columns;
+mod data_script;
 mod failures;
 mod finding_pages;
 mod findings;

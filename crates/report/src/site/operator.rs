@@ -10,7 +10,7 @@ use onnx_conformance_reference::spec::{FormalParameter, OpSpec, OperatorVersion,
 use onnx_conformance_reference::types::ValueType;
 use serde::Serialize;
 
-use crate::coverage::{OperatorText, StatedSentence};
+use crate::coverage::{Conversions, OperatorText, StatedSentence};
 use crate::signature::{self, Row};
 use crate::site::case_name::type_label;
 use crate::site::column::{Column, Detail};
@@ -34,6 +34,7 @@ pub(crate) struct OperatorData<'a> {
     sentences: Vec<SentenceData>,
     versions: Vec<VersionData<'a>>,
     pairs: Vec<PairData>,
+    conversions: Vec<ConversionData>,
     /// States of all columns, separated by spaces.
     rows: Vec<String>,
     /// Outcomes of all columns, a letter each.
@@ -123,6 +124,9 @@ struct PairData {
     text: Option<Vec<Row>>,
 }
 
+/// Version of the cases, target opset, and the numbers of unchanged, edited and refused cases.
+type ConversionData = (u32, u32, [usize; 3]);
+
 #[derive(Debug, Serialize)]
 struct BehaviourData<'a> {
     #[serde(rename = "n")]
@@ -186,6 +190,7 @@ pub(crate) fn operator<'a>(parts: OperatorParts<'a>) -> Result<OperatorData<'a>,
         sentences: sentences.sentences.iter().map(sentence_data).collect(),
         versions,
         pairs: pairs(tables, standard)?,
+        conversions: conversions(tables),
         rows: rows.into_texts(),
         outcomes: outcomes.into_texts(),
         settings: settings.into_texts(),
@@ -300,6 +305,12 @@ fn pairs(tables: &[VersionTable], standard: Option<&StandardTexts>) -> Result<Ve
         }
     }
     Ok(pairs)
+}
+
+fn conversions(tables: &[VersionTable]) -> Vec<ConversionData> {
+    let Some(VersionTable { version, .. }) = tables.first() else { return Vec::new() };
+    let all = Conversions::of_operator(&version.domain, &version.name).into_iter();
+    all.map(|it| (it.version.since, it.opset, [it.same, it.edited, it.refused])).collect()
 }
 
 fn kind(change: &Change) -> &'static str {

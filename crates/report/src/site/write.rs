@@ -24,6 +24,7 @@ use serde::Serialize;
 use crate::coverage::{OperatorText, TextError};
 use crate::site::column::{Column, make_keys_unique};
 use crate::site::columns::ShownColumns;
+use crate::site::data_script::data_script;
 use crate::site::failures::{Changed, Disagreement, Failure, OperatorFailures};
 use crate::site::finding_pages::{self, MeasuredFinding, SampleTexts, ShownBy};
 use crate::site::findings::{self, FindingData};
@@ -64,6 +65,7 @@ const ASSETS: &[(&str, &str)] = &[
     ("front.js", include_str!("assets/front.js")),
     ("behaviours.js", include_str!("assets/behaviours.js")),
     ("operator.js", include_str!("assets/operator.js")),
+    ("conversions.js", include_str!("assets/conversions.js")),
     ("case.js", include_str!("assets/case.js")),
     ("graphs.js", include_str!("assets/graphs.js")),
     ("tools.js", include_str!("assets/tools.js")),
@@ -77,7 +79,9 @@ const ASSETS: &[(&str, &str)] = &[
     ("module.js", include_str!("assets/module.js")),
     ("layout.js", include_str!("assets/layout.js")),
     ("drawing.js", include_str!("assets/drawing.js")),
+    ("does.js", include_str!("assets/does.js")),
     ("model_graph.js", include_str!("assets/model_graph.js")),
+    ("opsets.js", include_str!("assets/opsets.js")),
     ("model.js", include_str!("assets/model.js")),
     ("play.js", include_str!("assets/play.js")),
     ("keys.js", include_str!("assets/keys.js")),
@@ -189,6 +193,7 @@ struct OperatorPages {
     failures: OperatorFailures,
     findings: Vec<FindingData>,
     words: OperatorWords,
+    /// Script with the data of the operator's page.
     data: String,
     /// Summary for pages without JavaScript, and the operator's own.
     entry: Option<OperatorEntry>,
@@ -316,7 +321,7 @@ impl Parts<'_> {
             findings: findings_of_page,
         };
         let path = format!("data/op/{domain}/{name}.js");
-        let data = serde_json::to_string(&operator(parts)?).map_err(|error| SiteError::Json { path, error })?;
+        let data = script(&path, &operator(parts)?)?;
         Ok(OperatorPages {
             domain: domain.to_owned(),
             name: name.to_owned(),
@@ -336,7 +341,7 @@ impl Parts<'_> {
 /// front page.
 fn write_operators(out: &mut Output, columns: &ShownColumns, operators: &[OperatorPages]) -> Result<(), SiteError> {
     for pages in operators {
-        out.data(&format!("data/op/{}/{}.js", pages.domain, pages.name), &pages.data)?;
+        out.write(&format!("data/op/{}/{}.js", pages.domain, pages.name), &pages.data)?;
         out.page(&pages.page)?;
     }
     for (index, column) in columns.iter().enumerate() {
@@ -486,16 +491,9 @@ impl Output {
         self.write(&missing.path, &missing.text(Some(&base)))
     }
 
+    /// Writes data as a script.
     fn json(&mut self, path: &str, data: &impl Serialize) -> Result<(), SiteError> {
-        let text = serde_json::to_string(data).map_err(|error| SiteError::Json { path: path.to_owned(), error })?;
-        self.data(path, &text)
-    }
-
-    /// Writes data as a script, since a page opened from a file may not read other files.
-    fn data(&mut self, path: &str, json: &str) -> Result<(), SiteError> {
-        let name = path.strip_prefix("data/").and_then(|path| path.strip_suffix(".js")).unwrap_or(path);
-        let name = serde_json::Value::from(name).to_string();
-        self.write(path, &format!("\"use strict\";\nsite.loaded({name}, {});\n", in_script(json)))
+        self.write(path, &script(path, data)?)
     }
 
     /// Writes the program that runs in the browser, and returns the number of its files.
@@ -534,9 +532,10 @@ fn packed(bytes: &[u8]) -> Result<Vec<u8>, std::io::Error> {
     encoder.finish()
 }
 
-/// Escapes JSON so that it is also a JavaScript expression and cannot end a script element.
-fn in_script(json: &str) -> String {
-    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+/// Returns the script of a file of data.
+fn script(path: &str, data: &impl Serialize) -> Result<String, SiteError> {
+    let name = path.strip_prefix("data/").and_then(|path| path.strip_suffix(".js")).unwrap_or(path);
+    data_script(name, data).map_err(|error| SiteError::Json { path: path.to_owned(), error })
 }
 
 #[cfg(test)]

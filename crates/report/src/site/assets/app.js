@@ -7,9 +7,16 @@ const site = (() => {
   const pages = [];
   const number = new Intl.NumberFormat("en");
 
-  /** Called by each file of data. */
-  function loaded(name, value) {
-    data.set(name, value);
+  /** Called by each file of data, with the lines that it repeats. */
+  function loaded(name, value, lines) {
+    data.set(name, lines ? unpacked(value, lines) : value);
+  }
+
+  /** Replaces references by lines, in place: "~0 1z" is the lines 0 and 71. */
+  function unpacked(value, lines) {
+    if (typeof value === "string") return value.startsWith("~") ? value.slice(1).split(" ").map((at) => lines[parseInt(at, 36)]).join("\n") : value;
+    if (value !== null && typeof value === "object") for (const name of Object.keys(value)) value[name] = unpacked(value[name], lines);
+    return value;
   }
 
   /** Data of a file. Scripts can be loaded where other files cannot. */

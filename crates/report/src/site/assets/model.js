@@ -66,7 +66,39 @@
     if (opsets.length === 0) return null;
     const domain = el("select", { id: "convert-domain" }, opsets.map(([name]) => el("option", null, name)));
     const opset = el("input", { id: "convert-opset", type: "number", min: "1", value: String(opsets[0][1]), required: true });
-    domain.addEventListener("change", () => { opset.value = opsets.find(([name]) => name === domain.value)[1]; });
+    const { file, opsets: results } = given;
+    const strip = el("div", { id: "opsets" });
+    /** Draws the strip with what is known. The focus stays at its opset. */
+    const draw = () => {
+      const at = [...strip.querySelectorAll("button")].indexOf(document.activeElement);
+      const { newest } = front.domains.find((one) => one.name === domain.value);
+      const choice = { domain: domain.value, newest, chosen: Number(opset.value) };
+      strip.replaceChildren(...site.opsetStrip(report, results, choice, { choose: (one) => { opset.value = String(one); draw(); }, tryAll }));
+      if (at >= 0) strip.querySelectorAll("button")[at]?.focus({ preventScroll: true });
+    };
+    domain.addEventListener("change", () => { opset.value = opsets.find(([name]) => name === domain.value)[1]; draw(); });
+    opset.addEventListener("input", draw);
+    /** Converts the model of this strip to an opset, and keeps the result. */
+    const convertTo = async (name, one) => {
+      const converted = await site.ask({ do: "convert", domain: name, opset: one }, await file.arrayBuffer());
+      results.set(`${name} ${one}`, site.stateOfConversion(converted.answer));
+      if (strip.isConnected) draw();
+      return converted;
+    };
+    const tryAll = async (untried) => {
+      const name = domain.value;
+      try {
+        for (const [at, one] of untried.entries()) {
+          if (!strip.isConnected || given.file !== file) return;
+          site.say(`Converting to opset ${one}, ${at + 1} of ${untried.length}`);
+          const { answer } = await convertTo(name, one);
+          if (answer.error) throw new Error(answer.error);
+        }
+        site.say("All opsets were tried");
+      } catch (error) {
+        result.replaceChildren(el("p", { class: "notice" }, `Not all opsets were tried: ${error.message}.`));
+      }
+    };
     const result = el("div", { id: "convert-result", "aria-live": "polite" });
     const button = el("button", { type: "submit" }, "Convert");
     const list = (title, all) => (all && all.length > 0 ? [el("h3", null, title), el("ul", null, all.slice(0, 100).map((text) => el("li", null, text)))] : null);
@@ -75,9 +107,8 @@
       button.disabled = true;
       result.replaceChildren(el("p", { class: "quiet" }, "Converting…"));
       try {
-        const file = await given.file.arrayBuffer();
-        const { answer, bytes } = await site.ask({ do: "convert", domain: domain.value, opset: Number(opset.value) }, file);
-        const name = given.file.name.replace(/(\.onnx)?$/i, `.opset${opset.value}.onnx`);
+        const { answer, bytes } = await convertTo(domain.value, Number(opset.value));
+        const name = file.name.replace(/(\.onnx)?$/i, `.opset${opset.value}.onnx`);
         const pair = answer.graph && report.graph ? site.graphPair(report, report.graph, answer.graph, ["Before", `At opset ${opset.value}`]) : null;
         result.replaceChildren(...[
           answer.error ? el("p", { class: "notice" }, answer.error) : null,
@@ -93,7 +124,8 @@
         button.disabled = false;
       }
     };
-    return el("section", { id: "convert" }, el("h2", null, "At another opset"), el("form", { class: "line", onsubmit: run },
+    draw();
+    return el("section", { id: "convert" }, el("h2", null, "At another opset"), strip, el("form", { class: "line", onsubmit: run },
       el("label", { for: "convert-domain" }, "domain ", domain), el("label", { for: "convert-opset" }, "opset ", opset), button), result);
   }
 
@@ -108,7 +140,7 @@
   }
 
   async function take(front, file, result) {
-    given = { file, drawn: {} };
+    given = { file, drawn: {}, opsets: new Map() };
     result.replaceChildren(el("p", { class: "quiet" }, `Reading ${file.name}…`));
     try {
       if (file.size > 1 << 30) throw new Error("it has more than 1 GiB; `onnx-conformance check` accepts models of any size, since it does not read weights");

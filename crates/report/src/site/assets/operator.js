@@ -329,6 +329,7 @@
     const [version, remark] = versionAt(data, Number(chosen.get("v")));
     const columns = site.chosenColumns(front, chosen);
     const level = chosen.get("level") === "recommended" ? 1 : 0;
+    const does = site.does(data);
     return [
       el("p", { class: "crumbs" }, link(site.href([], { domain }), null, domain), " · ", link(site.href([], { field: front.byName.get(`${domain}/${name}`).f }), null, front.byName.get(`${domain}/${name}`).f),
         " · versions ", versionChips(data, version, chosen)),
@@ -336,9 +337,10 @@
       remark,
       el("p", { class: "lead" }, data.summary),
       facts(data, version),
-      site.contents(data, chosen, [["measured", "Measured", true], ["behaviours", "Behaviours", data.behaviours.length > 0], ["types", "Types", true], ["rules", "Rules", data.rules.length > 0], ["text", "Sentences", data.sentences.length > 0],
-        ["changes", "Changes", data.versions.length > 1], ["cases", "Cases", data.behaviours.length > 0], ["findings", `Findings (${data.findings.length})`, data.findings.length > 0]]),
+      site.contents(data, chosen, [["does", "What it does", does !== null], ["measured", "Measured", true], ["behaviours", "Behaviours", data.behaviours.length > 0], ["types", "Types", true], ["rules", "Rules", data.rules.length > 0], ["text", "Sentences", data.sentences.length > 0],
+        ["changes", "Changes", data.versions.length > 1], ["conversions", "Conversions", data.conversions.length > 0], ["cases", "Cases", data.behaviours.length > 0], ["findings", `Findings (${data.findings.length})`, data.findings.length > 0]]),
       signature(version),
+      does,
       el("section", { id: "measured" }, el("div", { class: "line" }, el("h2", null, "Measured"), site.select("cases", "level", [["", "required"], ["recommended", "and recommended"]], level ? "recommended" : "")),
         measured(front, data, version, columns, level), site.columnChooser(front, columns)),
       site.behaviours(front, data, version, chosen, columns),
@@ -347,6 +349,7 @@
       sentences(data, version),
       el("section", { id: "accuracy" }, el("h2", null, "Accuracy"), el("dl", { class: "accuracy" }, data.accuracy.map(([of, rule]) => [el("dt", null, of), el("dd", null, rule)]))),
       changes(data, version, chosen),
+      site.conversions(data),
       caseTable(front, data, version, chosen, columns),
       site.playground(front, data, chosen),
       findings(data),

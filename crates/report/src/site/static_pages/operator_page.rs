@@ -1,6 +1,6 @@
 //! Page of an operator: results by version and runtime, signatures, changes, findings and rules.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_cases::generate::OperatorFile;
 use onnx_conformance_harness::measure::Measured;
@@ -8,7 +8,7 @@ use onnx_conformance_harness::run::Outcome;
 use onnx_conformance_reference::spec::diff::{self, DiffError};
 use onnx_conformance_reference::spec::{AttributeSpec, FormalParameter, OpSpec, Presence, Specs};
 
-use crate::coverage::OperatorText;
+use crate::coverage::{Conversions, OperatorText};
 use crate::signature;
 use crate::site::column::Column;
 use crate::site::findings::FindingData;
@@ -45,6 +45,7 @@ impl OperatorSources<'_> {
             page.section("Outcomes", outcomes(newest, self.columns, &place));
         }
         page.section("Versions", self.versions(&place)?);
+        page.section("Conversions", self.conversions());
         page.section("Findings", self.findings(&place));
         page.section("Rules", self.rules());
         page.section("Accuracy", self.accuracy());
@@ -93,6 +94,30 @@ impl OperatorSources<'_> {
         Ok(parts.into_iter().collect())
     }
 
+    /// Returns the number of cases of each version that convert to each opset.
+    fn conversions(&self) -> Html {
+        let (domain, name) = self.name();
+        let all = Conversions::of_operator(domain, name);
+        if all.is_empty() {
+            return Html::default();
+        }
+        let targets: BTreeSet<u32> = all.iter().map(|it| it.opset).collect();
+        let since: BTreeSet<u32> = all.iter().map(|it| it.version.since).collect();
+        let row = |since: u32| {
+            let of_target = |target: &u32| {
+                let found = all.iter().find(|it| (it.version.since, it.opset) == (since, *target));
+                found.map_or_else(|| Html::from("its own opset"), |it| Html::from(conversion(it)))
+            };
+            let first = Html::from(format!("{name}-{since}"));
+            std::iter::once(first).chain(targets.iter().map(of_target)).collect::<Vec<_>>()
+        };
+        let head = std::iter::once("from".to_owned()).chain(targets.iter().map(|opset| format!("to opset {opset}")));
+        let about = "Each converted case was run and gives its expected outputs. A refused case has no equivalent model at that \
+                     opset, or none that is known.";
+        let table = Html::table("Number of cases by conversion", head, since.into_iter().map(row));
+        Html::from([Html::with("p", &[("class", "quiet")], about), table])
+    }
+
     fn findings(&self, place: &Place) -> Html {
         let item = |finding: &FindingData| {
             let text = &finding.text;
@@ -119,6 +144,14 @@ impl OperatorSources<'_> {
         let parts: Vec<String> = totals.iter().map(|(state, count)| format!("{count} {state}")).collect();
         if parts.is_empty() { Html::default() } else { Html::element("p", parts.join(", ")) }
     }
+}
+
+/// Formats the numbers of a conversion that are not zero: `42 unchanged, 3 edited`.
+fn conversion(it: &Conversions) -> String {
+    let counts = [(it.same, "unchanged"), (it.edited, "edited"), (it.refused, "refused")];
+    let parts: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, way)| format!("{count} {way}")).collect();
+    parts.join(", ")
 }
 
 /// Returns the number of cases of a version by runtime and outcome. Outcomes that no runtime has are omitted.
@@ -268,6 +301,7 @@ mod tests {
             "href=\"../../finding/onnxruntime/nonzero-scalar.html\"",
             "href=\"../../index.html#/op/ai.onnx/NonZero\"",
             "<th scope=\"col\">crash</th>",
+            "<th scope=\"col\">to opset 9</th><th scope=\"col\">to opset 13</th>",
         ] {
             assert!(text.contains(part), "no {part} in {text}");
         }
