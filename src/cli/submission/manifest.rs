@@ -112,10 +112,8 @@ impl Manifest {
 
     /// Formats the file.
     pub(crate) fn to_yaml(&self) -> String {
-        let mut text = format!(
-            "# A submission, sealed by `onnx-conformance submit-check DIR --seal`.\nformat: {}\n",
-            self.format
-        );
+        let mut text =
+            format!("# A submission, sealed by `onnx-conformance submit-check DIR --seal`.\nformat: {}\n", self.format);
         // A JSON string is a valid YAML string.
         let quoted = |value: &str| Value::from(value).to_string();
         for (key, value) in self.facts() {
