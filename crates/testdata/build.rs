@@ -25,11 +25,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let own = package.join("data");
     let root = if own.is_dir() { own } else { package.join("../../testdata/onnx") }.canonicalize()?;
     println!("cargo::rerun-if-changed={}", root.display());
-    let mut rows = Vec::new();
+    let (mut rows, mut releases) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(&root)? {
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str()).ok_or("a name is not UTF-8")?.to_owned();
         if path.is_dir() && is_part(&name) {
+            let number: Vec<u32> = name.split('.').map(str::parse).collect::<Result<_, _>>()?;
+            releases.push((number, name));
             for file in fs::read_dir(&path)? {
                 rows.push(row(&root, &file?.path())?);
             }
@@ -37,6 +39,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             rows.push(row(&root, &path)?);
         }
     }
+    let (_, newest) = releases.into_iter().max().ok_or("there is no release")?;
+    println!("cargo::rustc-env=NEWEST_RELEASE={newest}");
     // Sorts by the text of the name, which is the lookup key.
     rows.sort();
     fs::write(Path::new(&env::var("OUT_DIR")?).join("files.rs"), format!("&[\n{}]\n", rows.concat()))?;

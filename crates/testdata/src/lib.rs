@@ -3,4 +3,4 @@
 
 mod files;
 
-pub use files::{FILES, file};
+pub use files::{FILES, NEWEST, file};

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use onnx_conformance_testdata::NEWEST;
+
 use crate::case::folders;
-use crate::suite::Releases;
 use crate::suite::glob::{FilterError, is_glob, wildcard};
 use crate::suite::patterns::{Patterns, is_in};
 use crate::suite::profile::{PROFILE, Profile};
@@ -104,14 +105,19 @@ impl Filter {
 
 /// Returns true if ids with this prefix may be selected by default. Of ONNX's releases only the newest is.
 fn may_be_default(start: &str) -> bool {
-    let newest =
-        Releases::embedded().ok().and_then(|releases| Some(format!("onnx-{}/", releases.all().last()?.release)));
-    !start.starts_with("onnx-") || newest.is_some_and(|newest| start.starts_with(&newest))
+    let of_newest = |rest: &str| rest.strip_prefix(NEWEST).is_some_and(|rest| rest.starts_with('/'));
+    start.strip_prefix("onnx-").is_none_or(of_newest)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suite::Releases;
+
+    #[test]
+    fn the_newest_release_is_the_last_of_the_list() {
+        assert_eq!(Releases::embedded().unwrap().all().last().unwrap().release, NEWEST);
+    }
 
     #[test]
     fn stars_stay_within_a_part() {

@@ -13,6 +13,8 @@ fn main() -> ExitCode {
             "ai.onnx/Abs-6/**",
             "ai.onnx/{Acos,Acosh,Asin,Asinh,Atan,Atanh}-*/known_values/T=float",
         ])
+        // The trial `smoke` needs a graph of two nodes, which this runtime does not have.
+        .without_smoke()
         .timeout(Duration::from_secs(5))
         .memory(400_000_000)
         .run()
