@@ -84,7 +84,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     columns.insert(0, Column::from_results("results.jsonl", &read, &digest));
     let reach =
         coverage.counts().into_iter().map(|(kind, count)| (kind.title(), [count.reached, count.excused, count.all]));
-    let (reach, evidence, module) = (reach.collect(), coverage.evidence(), site::module()?);
+    let (reach, evidence, module) = (reach.collect(), coverage.evidence(), module());
     let extra = Extra { reach, evidence, module, ..Extra::default() };
     let written = write_site(&folder, columns, &digest, extra)?;
     write_whole(&folder.join("coverage.md"), coverage.markdown().as_bytes())?;
@@ -92,6 +92,14 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     written.remarks.iter().for_each(|remark| anstream::eprintln!("note: {remark}"));
     anstream::println!("\ncoverage.md and results.jsonl are in the folder of file://{}", written.page.display());
     Ok(exit::code_for(gate.conclusion()))
+}
+
+/// Returns the program for browsers. A report without it is better than none.
+fn module() -> Option<Vec<u8>> {
+    site::module().unwrap_or_else(|error| {
+        anstream::eprintln!("note: the pages cannot compute in the browser: {error:#}");
+        None
+    })
 }
 
 /// Writes results.jsonl. `onnx-conformance report` creates the same pages from it.
