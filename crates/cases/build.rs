@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut records = Vec::new();
     for domain in fs::read_dir(home.join("records"))? {
         let domain = domain?;
-        // Beside the folders of domains stand the records of conversions and of wrapped cases.
+        // Beside the folders of domains stand the records of conversions, of wrapped cases and of cases of no operator.
         if domain.file_type()?.is_dir() {
             for file in fs::read_dir(domain.path())? {
                 records.push(file?.path());
@@ -22,6 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     write_records(&home.join("records"), &records)?;
     write_wrapped(&home.join("records/wrapped.txt"))?;
+    write_others(&home.join("records/others.txt"))?;
     write_profile(&home.join("profiles/pr.txt"))?;
     write_external(&home.join("ir/external"))
 }
@@ -51,6 +52,13 @@ fn write_records(root: &Path, files: &[PathBuf]) -> Result<(), Box<dyn Error>> {
 fn write_wrapped(path: &Path) -> Result<(), Box<dyn Error>> {
     let text = if path.exists() { fs::read_to_string(path)? } else { String::new() };
     fs::write(PathBuf::from(env::var("OUT_DIR")?).join("wrapped.z"), compressed(&text)?)?;
+    Ok(())
+}
+
+/// Embeds the digests of the cases of no operator. Before they are written for the first time, there are none.
+fn write_others(path: &Path) -> Result<(), Box<dyn Error>> {
+    let text = if path.exists() { fs::read_to_string(path)? } else { String::new() };
+    fs::write(PathBuf::from(env::var("OUT_DIR")?).join("others.txt"), text)?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use onnx_conformance_cases::generate::{OperatorFile, RecipesFile, TopicFile, TypesFile};
-use onnx_conformance_cases::suite::{OperatorRecord, WrappedCases, records};
+use onnx_conformance_cases::suite::{OperatorRecord, WrappedCases, record_of_others, records};
 use onnx_conformance_check::RuleId;
 use onnx_conformance_harness::measure::{MeasuredDigests, Measurements, UNCHANGED, UnchangedLine, updated_lines};
 use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Releases, Specs};
@@ -67,6 +67,7 @@ const FILES: &[Generated] = &[
     Generated { path: known_graphs::PATH, text: graphs },
     Generated { path: "docs/errata.md", text: errata::page },
     Generated { path: "docs/versions.md", text: changes },
+    Generated { path: "records/others.txt", text: others },
     Generated { path: "specs/schema/op.json", text: json_schema::<OperatorFile> },
     Generated { path: "specs/schema/version.json", text: json_schema::<OpSpec> },
     Generated { path: "specs/schema/recipes.json", text: json_schema::<RecipesFile> },
@@ -88,6 +89,11 @@ fn graphs() -> Result<String> {
 /// Changes between adjacent versions.
 fn changes() -> Result<String> {
     Ok(onnx_conformance_report::version_history::page(Specs::embedded(), "cargo xtask gen")?)
+}
+
+/// Digests of the cases of no operator.
+fn others() -> Result<String> {
+    Ok(record_of_others()?)
 }
 
 /// The page of traps with a new table.

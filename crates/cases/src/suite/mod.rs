@@ -20,6 +20,7 @@ mod ir;
 mod patterns;
 mod profile;
 mod recorded_case;
+mod recorded_others;
 mod records;
 mod releases;
 mod source;
@@ -46,6 +47,7 @@ pub use hostile::HostileCases;
 pub use ir::{IrCases, remove_temporary};
 pub use profile::{Profile, is_in_float, is_in_type};
 pub use recorded_case::{CaseFacts, Needs, RecordedCase, opset_of};
+pub use recorded_others::{digests_of_others, record_of_others, recorded_digests_of_others};
 pub use records::{
     OperatorRecord, VersionRecord, later_texts, recorded_cases, recorded_digests, records, stale_records,
 };

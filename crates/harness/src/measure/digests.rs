@@ -3,17 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use onnx_conformance_cases::case::CaseId;
-use onnx_conformance_cases::suite::{Generated, Suite, WrappedCases, recorded_digests};
+use onnx_conformance_cases::suite::{WrappedCases, recorded_digests, recorded_digests_of_others};
 use onnx_conformance_reference::spec::{OperatorVersion, Releases, Specs};
 
 use crate::measure::unchanged::{ChangedCases, unchanged_since};
 use crate::run::id_digest;
 
 /// Digests of the measured cases, one per line: `ai.onnx/Abs-13 a4c9e265181e1c56`, or for cases of no operator
-/// `onnx-1.23.2 0ece0b9734595527` and, by topic, `graph/reshapes 4c2ee33e9ed6f0a5`. They are copied from `records/` and the suite
+/// `onnx-1.23.2 0ece0b9734595527` and, by topic, `graph/reshapes 4c2ee33e9ed6f0a5`. They are copied from `records/`
 /// at the time of the measurement, and show which cases have changed since then. When a new release takes over the results of
 /// the tests that it has in the same form, its line lists the others: `onnx-1.23.2 0ece0b9734595527 node/test_a node/test_b`. The
 /// line `opsets ai.onnx=28 ...` has the opsets that were the last ones when the cases `@opset=last` were measured. If a tool was asked
@@ -113,8 +112,8 @@ impl MeasuredDigests {
             versions.extend(plain_version(id));
         }
         let measured = recorded_digests().filter(|(version, _)| versions.contains(version));
-        let others = outside_operators().iter().filter(|(name, _)| others.contains(name.as_str()));
-        let others = others.map(|(name, digest)| (name.clone(), digest.clone()));
+        let others = recorded_digests_of_others().filter(|(name, _)| others.contains(name));
+        let others = others.map(|(name, digest)| (name.to_owned(), digest.to_owned()));
         MeasuredDigests {
             versions: measured.map(|(version, digest)| (version, digest.to_owned())).collect(),
             others: others.chain([(Self::OPSETS.to_owned(), newest_opsets())]).collect(),
@@ -164,10 +163,10 @@ impl MeasuredDigests {
             let changed = if before == now { None } else { Some(unchanged_since(&version, before, now)?) };
             Some((version, changed))
         };
-        let others = outside_operators().iter().filter_map(|(name, now)| {
+        let others = recorded_digests_of_others().filter_map(|(name, now)| {
             let mut words = self.others.get(name)?.split(' ');
             let is_same = words.next() == Some(now);
-            is_same.then(|| (name.clone(), words.map(str::to_owned).collect()))
+            is_same.then(|| (name.to_owned(), words.map(str::to_owned).collect()))
         });
         UnchangedCases { versions: recorded_digests().filter_map(still_measured).collect(), others: others.collect() }
     }
@@ -199,15 +198,6 @@ fn newest_opsets() -> String {
     let newest = Specs::embedded().releases().ok().and_then(Releases::newest);
     let opsets = newest.iter().flat_map(|release| &release.opsets);
     opsets.map(|(domain, opset)| format!("{domain}={opset}")).collect::<Vec<_>>().join(" ")
-}
-
-/// Returns the current digests of the project's cases of no operator, by the beginning of their ids.
-fn outside_operators() -> &'static BTreeMap<String, String> {
-    static DIGESTS: OnceLock<BTreeMap<String, String>> = OnceLock::new();
-    DIGESTS.get_or_init(|| {
-        let suite = Suite::project(None, Generated::embedded());
-        suite.and_then(|suite| suite.digests_outside_operators()).unwrap_or_default()
-    })
 }
 
 #[cfg(test)]
