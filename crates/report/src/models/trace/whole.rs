@@ -88,7 +88,7 @@ pub(in crate::models) fn try_model(
         return whole.on_given(&probe.inputs);
     }
     let plan = InputPlan::new(graph);
-    let mut tried = TriedSizes::default();
+    let mut tried = TriedSizes::new(&model, limits);
     let Some(Fitting { way, inputs, expected }) = whole.fitting(&plan, &mut tried)? else {
         return whole.uncompared(&plan, &tried);
     };
@@ -147,7 +147,7 @@ impl Whole<'_> {
 
     /// Returns the first way to generate inputs on which the built-in executor runs the model, with its outputs. Degenerate ones count
     /// if there are no others. Sizes for which a run takes too long are left out.
-    fn fitting(&self, plan: &InputPlan<'_>, tried: &mut TriedSizes) -> Result<Option<Fitting>, String> {
+    fn fitting(&self, plan: &InputPlan<'_>, tried: &mut TriedSizes<'_>) -> Result<Option<Fitting>, String> {
         let mut degenerate = None;
         for way in 0..plan.ways() {
             if degenerate.is_some() && (way > MAX_DEGENERATE || self.limits.deadline.is_over()) {
@@ -160,7 +160,7 @@ impl Whole<'_> {
                 Err(_) if degenerate.is_some() => break,
                 Err(error) => return Err(error.to_string()),
             };
-            if !tried.admit(self.model, &inputs, self.limits) {
+            if !tried.admit(&inputs) {
                 continue;
             }
             match self.expected(&inputs) {
@@ -221,7 +221,7 @@ impl Whole<'_> {
     }
 
     /// Runs a model that the built-in executor does not run.
-    fn uncompared(&self, plan: &InputPlan<'_>, tried: &TriedSizes) -> Result<TriedModel, String> {
+    fn uncompared(&self, plan: &InputPlan<'_>, tried: &TriedSizes<'_>) -> Result<TriedModel, String> {
         let inputs = plan.inputs(0, DRAWS[0], self.limits).map_err(|error| error.to_string())?;
         let output = |output: &ValueInfoProto| {
             let declared = output.r#type.as_ref().and_then(|declared| decode::value_type(declared).ok());
