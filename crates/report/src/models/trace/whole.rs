@@ -89,8 +89,10 @@ pub(in crate::models) fn try_model(
     }
     let plan = InputPlan::new(graph);
     let mut tried = TriedSizes::new(&model, limits);
-    let Some(Fitting { way, inputs, expected }) = whole.fitting(&plan, &mut tried)? else {
-        return whole.uncompared(&plan, &tried);
+    let Fitting { way, inputs, expected } = match whole.fitting(&plan, &mut tried) {
+        Ok(fitting) => fitting,
+        Err(NoFitting::NotRun) => return whole.uncompared(&plan, &tried),
+        Err(NoFitting::NotTried(reason)) => return Err(reason),
     };
     let result = whole.compared(&inputs, &expected);
     for draw in DRAWS.into_iter().skip(1).filter(|_| result.result == TriedResult::Runs) {
@@ -116,6 +118,14 @@ struct Fitting {
     way: usize,
     inputs: Vec<Named>,
     expected: Vec<Value>,
+}
+
+/// Reason why there are no inputs with outputs of the built-in executor.
+enum NoFitting {
+    /// The built-in executor does not run the model.
+    NotRun,
+    /// There is no result of the model, for this reason.
+    NotTried(String),
 }
 
 /// A model to try on a runtime.
@@ -147,7 +157,7 @@ impl Whole<'_> {
 
     /// Returns the first way to generate inputs on which the built-in executor runs the model, with its outputs. Degenerate ones count
     /// if there are no others. Sizes for which a run takes too long are left out.
-    fn fitting(&self, plan: &InputPlan<'_>, tried: &mut TriedSizes<'_>) -> Result<Option<Fitting>, String> {
+    fn fitting(&self, plan: &InputPlan<'_>, tried: &mut TriedSizes<'_>) -> Result<Fitting, NoFitting> {
         let mut degenerate = None;
         for way in 0..plan.ways() {
             if degenerate.is_some() && (way > MAX_DEGENERATE || self.limits.deadline.is_over()) {
@@ -158,7 +168,7 @@ impl Whole<'_> {
                 // Other sizes may be smaller.
                 Err(InputGenerationError::TooLarge { .. }) if way > 0 => continue,
                 Err(_) if degenerate.is_some() => break,
-                Err(error) => return Err(error.to_string()),
+                Err(error) => return Err(NoFitting::NotTried(error.to_string())),
             };
             if !tried.admit(&inputs) {
                 continue;
@@ -167,20 +177,23 @@ impl Whole<'_> {
                 Ok(expected) if is_degenerate(&expected) => {
                     degenerate.get_or_insert(Fitting { way, inputs, expected });
                 }
-                Ok(expected) => return Ok(Some(Fitting { way, inputs, expected })),
+                Ok(expected) => return Ok(Fitting { way, inputs, expected }),
                 // Other sizes do not help.
                 Err(Ended::Answered(Response::Unsupported { .. } | Response::Error { phase: Phase::Load, .. })) => {
                     break;
                 }
                 Err(Ended::Timeout(_) | Ended::OutOfMemory(_)) if degenerate.is_some() => break,
-                Err(Ended::Timeout(message) | Ended::OutOfMemory(message)) => return Err(message),
+                Err(Ended::Timeout(message) | Ended::OutOfMemory(message)) => {
+                    return Err(NoFitting::NotTried(message));
+                }
                 Err(_) => {}
             }
             if degenerate.is_none() && self.limits.deadline.is_over() {
-                return Err(format!("no inputs that fit were found in time{}", tried.text()));
+                let reason = format!("no inputs that fit were found in time{}", tried.text());
+                return Err(NoFitting::NotTried(reason));
             }
         }
-        Ok(degenerate)
+        degenerate.ok_or(NoFitting::NotRun)
     }
 
     /// Runs the model on the built-in executor.
