@@ -29,7 +29,7 @@ pub(super) struct Directory {
     strings: Vec<String>,
     blocks: Vec<Block>,
     blobs: Vec<Blob>,
-    /// The blobs without bytes in the file, whose numbers follow those of the others.
+    /// Blobs without bytes in the file. Their numbers follow those of the other blobs.
     drawn: Vec<DrawnTensor>,
     /// The entries, sorted by id.
     entries: Vec<ArchiveEntry>,

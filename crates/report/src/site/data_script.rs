@@ -1,4 +1,4 @@
-//! Data of a page as a script, since a page opened from a file may not read other files. A line that the data repeats is written once.
+//! Data of a page as a script, since a page opened from a file may not read other files. Repeated lines are written once.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
