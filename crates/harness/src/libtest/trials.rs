@@ -292,7 +292,7 @@ fn frequent_errors(results: &[CaseResult]) -> Vec<String> {
     let mut counts: Vec<(String, usize)> = counts.into_iter().filter(|(_, count)| *count > 1).collect();
     counts.sort_by_key(|(_, count)| Reverse(*count));
     let lines = counts.into_iter().take(MAX_MESSAGES).map(|(message, count)| format!("{count:6} error: {message}"));
-    let head = "the commonest errors; `Response::unsupported` names a missing feature:".to_owned();
+    let head = "most frequent errors; return `Response::unsupported` for a missing feature:".to_owned();
     let lines: Vec<String> = lines.collect();
     if lines.is_empty() { lines } else { std::iter::once(head).chain(lines).collect() }
 }

@@ -36,7 +36,8 @@ pub(super) fn judge(case: &Case, ask: Ask, model: &Bytes, result: &mut CaseResul
         let original = judge_outputs(case, &host);
         if original.outcome != Outcome::Pass {
             result.outcome = Outcome::NotApplicable;
-            result.message = format!("the built-in executor fails the original model, too: {}", original.message);
+            result.message =
+                format!("the built-in executor does not pass the original model either: {}", original.message);
             return;
         }
     }
