@@ -193,7 +193,7 @@ impl Directory {
         Ok(Some(self.block(blob.block)?.slice(blob.place.clone())))
     }
 
-    /// Reads a block, of which the number is known to exist.
+    /// Reads a block whose number is known to exist.
     fn block(&self, number: usize) -> Result<Bytes, ArchiveError> {
         let cached = |cache: &VecDeque<(usize, Bytes)>| {
             cache.iter().find(|(cached, _)| *cached == number).map(|(_, bytes)| bytes.clone())

@@ -8,7 +8,7 @@ use onnx_conformance_reference::spec::DEFAULT_DOMAIN;
 
 use crate::infer::roles::{Role, role};
 
-/// Sizes that are tried whatever the node is. 1 is first, because its message is shown; 60 has many divisors.
+/// Sizes that are tried for every node. 1 is first, because its message is shown; 60 has many divisors.
 const USUAL: [usize; 7] = [1, 0, 2, 3, 4, 5, 60];
 
 /// Largest size to try.

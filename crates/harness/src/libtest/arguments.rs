@@ -188,7 +188,7 @@ impl Arguments {
         (self.filters.is_empty() || self.filters.iter().any(|text| self.is_met(text, name))) && !self.omits(name)
     }
 
-    /// Returns true if a test is omitted whatever the filters select.
+    /// Returns true if a test is omitted regardless of the filters.
     pub(super) fn omits(&self, name: &str) -> bool {
         self.ignored || self.skip.iter().any(|text| self.is_met(text, name))
     }
