@@ -289,7 +289,7 @@ fn unexplained(all: &Findings, measurement: &Measurement) -> anyhow::Result<u8> 
     if !errors.is_empty() {
         let (count, ids) = (errors.len(), errors.join(", "));
         print::note(&format!(
-            "not counted: errors of {count} cases between no-ops, which may be about a no-op: {}",
+            "not counted: {count} errors of cases between no-ops, whose cause may be a no-op: {}",
             line(&ids)
         ));
     }

@@ -152,7 +152,8 @@ fn search_model(path: &Path, options: &SearchOptions, allowance: Allowance) -> a
             let inputs = if number > 1 { format!("{number} sets of inputs") } else { name };
             return report(path, &inputs, &trace, options);
         };
-        let traced = traced.map_err(|error| explained(path, &name, error, &allowance, source.is_given()));
+        let given = source.is_given().then_some(name.as_str());
+        let traced = traced.map_err(|error| explained(path, given, error, &allowance));
         if let Some(StopReason::Failed(reason)) = stop.reason() {
             bail!("{reason}; the search cannot go on");
         }
@@ -263,15 +264,17 @@ fn inferred_types(bytes: &Bytes, allowance: &Allowance) -> BTreeMap<String, Valu
     types.collect()
 }
 
-/// Adds the file, the inputs and the way out to an error.
-fn explained(path: &Path, inputs: &str, error: TraceError, allowance: &Allowance, is_given: bool) -> anyhow::Error {
+/// Adds the file, the name of given inputs, and a remedy to an error.
+fn explained(path: &Path, given: Option<&str>, error: TraceError, allowance: &Allowance) -> anyhow::Error {
     let name = model_name(path);
     match error {
         TraceError::Late | TraceError::Memory(_) => allowance.limit_error(&format!("{name} was not traced ({error})")),
         TraceError::NotConverted { .. } => anyhow!("{name}: {error}; `convert` lists what another opset needs"),
         TraceError::NotLoaded(_) => anyhow!("{name}: {error}; --against compares with another runtime"),
-        TraceError::Reference { .. } if !is_given => anyhow!("{name}: {error}; give inputs that fit with --inputs"),
-        TraceError::Reference { .. } => anyhow!("{name}, inputs of {inputs}: {error}"),
+        TraceError::Reference { .. } => match given {
+            Some(inputs) => anyhow!("{name}, inputs of {inputs}: {error}"),
+            None => anyhow!("{name}: {error}; give inputs that fit with --inputs"),
+        },
         error => anyhow!("{name}: {error}"),
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use onnx_conformance::reference::spec::{OperatorVersion, Specs};
+use onnx_conformance_report::site::read_data_script;
 use serde_json::Value;
 
 use crate::models::Folder;
@@ -72,26 +73,7 @@ fn with_hostile_messages(results: &str) -> String {
 /// Returns the data of a page from its script.
 fn data(name: &str) -> Value {
     let text = fs::read_to_string(SITE.folder.join("data").join(format!("{name}.js"))).unwrap();
-    let start = text.find(", ").unwrap() + 2;
-    let arguments = text[start..].trim_end().strip_suffix(");").unwrap();
-    let arguments: Vec<Value> = serde_json::from_str(&format!("[{arguments}]")).unwrap();
-    unpacked(&arguments[0], arguments.get(1).unwrap_or(&Value::Null))
-}
-
-/// Replaces references to repeated lines by the lines: `~0 1z` is the lines 0 and 71.
-fn unpacked(data: &Value, lines: &Value) -> Value {
-    let line = |at: &str| lines[usize::from_str_radix(at, 36).unwrap()].as_str().unwrap().to_owned();
-    match data {
-        Value::String(text) => match text.strip_prefix('~') {
-            Some(references) => references.split(' ').map(line).collect::<Vec<_>>().join("\n").into(),
-            None => data.clone(),
-        },
-        Value::Array(items) => items.iter().map(|item| unpacked(item, lines)).collect(),
-        Value::Object(fields) => {
-            Value::Object(fields.iter().map(|(name, field)| (name.clone(), unpacked(field, lines))).collect())
-        }
-        other => other.clone(),
-    }
+    read_data_script(&text).unwrap()
 }
 
 fn columns() -> Vec<Value> {

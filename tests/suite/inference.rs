@@ -1,5 +1,5 @@
-//! Shape and type inference on the suite: it never contradicts what a case gives, and it finds rank and sizes wherever the text
-//! decides them.
+//! Shape and type inference on the suite: it never contradicts the values of a case, and it finds rank and sizes wherever the
+//! text determines them.
 //!
 //! Each case is tried with the sizes of its inputs, and with a name for each of their dimensions. Short inputs after the
 //! first are constants in both, as exporters write axes, pads and shapes.

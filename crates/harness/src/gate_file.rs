@@ -171,7 +171,7 @@ impl Gate {
         expectations.accepts.as_ref().filter(|_| is_same_version)
     }
 
-    /// Returns the problem of the file if the runtime, in the version of the file, accepts other files than stated.
+    /// Returns a problem if the file states other accepted files than the runtime accepts, and both are of the same version.
     pub fn other_than(&self, accepted: &Accepted) -> Option<String> {
         let stated = self.stated().filter(|stated| *stated != accepted)?;
         let path = self.matcher.expectations().path();

@@ -63,8 +63,8 @@ pub fn libtest(runtime: impl Runtime + Send + 'static, expectations: impl Into<P
 ///
 /// A trial fails if a case differs from the expectation file. It is ignored, with the reason, if all its cases are expected
 /// failures. After a run of all trials in one process, as `cargo test` does, an expectation that matches nothing fails the run as
-/// well. `UPDATE_EXPECTATIONS=1` makes such a run rewrite the file. A case id as command-line filter runs only this case, and a glob
-/// over ids the cases that match. The first trial, `smoke`, tests small models of every kind of value.
+/// well. `UPDATE_EXPECTATIONS=1` makes such a run rewrite the file. A case id as a command-line filter runs only that case; a glob
+/// over ids runs the cases that match. The first trial, `smoke`, tests small models of every kind of value.
 ///
 /// A test binary may have [several runtimes](Harness::and), each with its own file, limits and bound.
 ///
@@ -205,8 +205,8 @@ impl Harness {
         Harness { text: Some(release.into()), ..self }
     }
 
-    /// Lets an output pass that is inexact by the standard and at most this far from the expected one, in representable values of its
-    /// type, even if the suite allows less. For configurations that compute less precisely on purpose.
+    /// Accepts inexact outputs within this distance of the expected ones, in representable values of their type, even if the suite
+    /// allows less. For configurations that are less precise on purpose.
     #[must_use]
     pub fn ulps(self, distance: u64) -> Harness {
         Harness { ulps: Some(distance), ..self }

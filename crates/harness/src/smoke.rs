@@ -61,7 +61,7 @@ pub fn smoke(runtime: &dyn Host, mut sink: impl FnMut(&str, Verdict, &Case)) -> 
 
 /// Passes values of the usual types and ranks through the runtime. Values that change in the same way are one result.
 ///
-/// A changed type or shape is no fault of the adapter: docs/protocol.md lets it pass on what the runtime returns.
+/// A changed type or shape is not a fault of the adapter: docs/protocol.md lets it pass on what the runtime returns.
 fn try_usual_values(runtime: &dyn Host, sink: &mut dyn FnMut(&str, Verdict, &Case)) -> Result<(), TensorError> {
     let declaration = runtime.declaration();
     let mut results: Vec<(String, Vec<String>, Verdict, Case)> = Vec::new();

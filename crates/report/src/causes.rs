@@ -1,9 +1,9 @@
 //! Causes of failures: what failing cases of different operators and versions have in common.
 //!
-//! An error, a death or a wrong type is the same cause wherever the message is the same but for names and numbers, and a missing feature
-//! wherever it has the same name. Wrong values and shapes have the kernel of their operator as their cause, in all versions, or the pattern
-//! of their graph. But several operators share a cause if they break the same rule, or if their wrong values show it, such as doubles that
-//! are computed in float. A graph with one operator whose own cases are wrong has the cause of that operator.
+//! Errors, deaths and wrong types share a cause if their messages are equal apart from names and numbers. Missing features share one if
+//! their names are equal. The cause of wrong values and shapes is the kernel of their operator, in all versions, or the pattern of their
+//! graph. Several operators share a cause if they break the same rule, or if their wrong values show it, such as doubles that are
+//! computed in float. A graph with an operator whose own cases are wrong has the cause of that operator.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

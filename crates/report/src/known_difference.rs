@@ -1,4 +1,4 @@
-//! Wrong values that have one cause in whatever operator they appear, recognized by their message.
+//! Wrong values with one cause in all operators, recognized by their message.
 
 use onnx_conformance_cases::compare::Distance;
 use onnx_conformance_harness::run::CaseResult;

@@ -88,7 +88,7 @@ pub fn page(command: &str) -> Result<String, KnownGraphsError> {
             .collect::<Result<_, _>>()?;
         let mut kept: Vec<(&Failing, KnownGraph)> = Vec::new();
         for (failing, graph) in known {
-            if !kept.iter().any(|(other, kept)| covers(other, kept, failing, &graph, &indices)) {
+            if !kept.iter().any(|(other, kept)| covers((other, kept), (failing, &graph), &indices)) {
                 text.push_str(&graph.to_text());
                 kept.push((failing, graph));
             }
@@ -179,14 +179,11 @@ fn known_graph(
     })
 }
 
+/// Failing case with its graph.
+type CaseGraph<'a> = (&'a Failing, &'a KnownGraph);
+
 /// Returns true if every model with a graph has another one, too, whose versions include its own.
-fn covers(
-    other: &Failing,
-    known: &KnownGraph,
-    failing: &Failing,
-    graph: &KnownGraph,
-    indices: &[ModelIndex<'_>],
-) -> bool {
+fn covers((other, known): CaseGraph<'_>, (failing, graph): CaseGraph<'_>, indices: &[ModelIndex<'_>]) -> bool {
     known.inputs == graph.inputs
         && graph.versions.iter().all(|version| known.versions.contains(version))
         && indices.get(failing.at).is_some_and(|index| !other.pattern.find(index, known.strictness).is_empty())

@@ -137,7 +137,7 @@ impl Counts {
 pub struct PartAnswers {
     /// Numbers of answers.
     pub counts: Counts,
-    /// Number of models of which all sizes are known, for a tool that infers.
+    /// Number of models whose sizes are all known, for a tool that infers.
     pub complete: Option<usize>,
 }
 
@@ -190,7 +190,7 @@ fn part_answers(file: &Expectations, part: &str, question: &str) -> Option<PartA
     Some(PartAnswers { counts: Counts::new(answers.answers.get(question)?), complete })
 }
 
-/// Returns the number of models of which all sizes are known.
+/// Returns the number of models whose sizes are all known.
 pub fn all_sizes_known(complete: Option<&BTreeMap<Completeness, usize>>) -> Option<usize> {
     complete.map(|complete| complete.get(&Completeness::Shape).copied().unwrap_or_default())
 }

@@ -312,8 +312,8 @@ fn read(output: &Output, path: &Path) -> Result<Value, Problem> {
     }
 }
 
-/// Returns the value in a message of another kind than declared, if there is one of these types: a tensor for an optional one is a wrong
-/// type of the runtime, and no damaged file. Such a message has exactly the bytes that are written for the value.
+/// Returns the value of a message whose kind is not the declared one, if it has one of these types. A tensor in place of an optional one
+/// is a wrong type, not a damaged file. Such a message has exactly the bytes that are written for the value.
 fn of_another_kind(bytes: &Bytes, output: &Output, types: &[ValueType]) -> Option<Value> {
     let others = types.iter().filter(|other| kind(other) != kind(&output.value_type));
     let mut values = others.filter_map(|other| decode::value(bytes.clone(), other).ok());

@@ -76,7 +76,7 @@ impl<'a> CaseId<'a> {
         self.path.strip_prefix(self.group()).and_then(|rest| rest.strip_prefix('/')).unwrap_or(self.path)
     }
 
-    /// Returns true if the case has many elements, also between no-ops.
+    /// Returns true if the case has many elements, between no-ops or not.
     pub fn is_large(&self) -> bool {
         let path = self.path.strip_prefix(WRAPPED).unwrap_or(self.path);
         CaseId { path, ..*self }.name().starts_with(LARGE)

@@ -18,10 +18,7 @@ pub(super) fn read(text: &str) -> Result<NameList, ListFault> {
             failing.push(Listed::named(line, name.ok_or_else(|| ListFault::of_line(line, rule()))?));
         }
     }
-    if failing.is_empty() {
-        return Err(ListFault::of_file(format!("has no tests in {}", KEYS.join(", "))));
-    }
-    Ok(NameList { failing, ..NameList::default() })
+    NameList::of_failing(failing, format!("has no tests in {}", KEYS.join(", ")))
 }
 
 #[cfg(test)]

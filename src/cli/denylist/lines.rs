@@ -18,10 +18,7 @@ pub(super) fn read(text: &str) -> Result<NameList, ListFault> {
         }
         failing.push(Listed::named(number, name));
     }
-    if failing.is_empty() {
-        return Err(ListFault::of_file("has no names of tests, such as test_abs"));
-    }
-    Ok(NameList { failing, ..NameList::default() })
+    NameList::of_failing(failing, "has no names of tests, such as test_abs")
 }
 
 #[cfg(test)]

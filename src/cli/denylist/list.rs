@@ -12,6 +12,13 @@ pub(super) struct NameList {
     pub(super) enabled: Vec<Listed>,
 }
 
+impl NameList {
+    /// Creates a list of tests that fail. Without any, the file is refused for the reason `empty`.
+    pub(super) fn of_failing(failing: Vec<Listed>, empty: impl Into<String>) -> Result<NameList, ListFault> {
+        if failing.is_empty() { Err(ListFault::of_file(empty)) } else { Ok(NameList { failing, enabled: Vec::new() }) }
+    }
+}
+
 /// Entry of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Listed {

@@ -29,10 +29,7 @@ pub(super) fn read(text: &str, provider: Option<&str>) -> Result<NameList, ListF
             failing.push(listed(&configuration, key, item)?);
         }
     }
-    if failing.is_empty() {
-        return Err(ListFault::of_file(format!("has no tests in {FAILING}, {}", EXCLUDED.join(", "))));
-    }
-    Ok(NameList { failing, ..NameList::default() })
+    NameList::of_failing(failing, format!("has no tests in {FAILING}, {}", EXCLUDED.join(", ")))
 }
 
 /// Returns the key with the tests of an execution provider.

@@ -17,10 +17,7 @@ pub(super) fn read(text: &str) -> Result<NameList, ListFault> {
             }
         }
     }
-    if failing.is_empty() {
-        return Err(ListFault::of_file("has no names of tests in quotes, such as \"test_abs\""));
-    }
-    Ok(NameList { failing, ..NameList::default() })
+    NameList::of_failing(failing, "has no names of tests in quotes, such as \"test_abs\"")
 }
 
 #[cfg(test)]

@@ -176,13 +176,7 @@ fn is_constant(size: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn lines(path: &str, text: &str, check: impl Fn(&File, &mut Vec<Finding>)) -> Vec<usize> {
-        let mut findings = Vec::new();
-        check(&File::new(path, text), &mut findings);
-        findings.sort();
-        findings.iter().map(|finding| finding.line).collect()
-    }
+    use crate::tidy::finding::lines;
 
     #[test]
     fn sizes_that_a_model_decides_are_bounded_in_the_checker() {

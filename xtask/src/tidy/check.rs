@@ -6,7 +6,7 @@ use onnx_conformance_reference::spec::Specs;
 
 use crate::tidy::files::File;
 use crate::tidy::finding::Finding;
-use crate::tidy::{bounds, builds, circles, code, documents, files, links, operators, outside};
+use crate::tidy::{bounds, builds, circles, code, copies, documents, files, links, operators, outside};
 use crate::workspace;
 
 /// Prints every finding, and fails if there is one.
@@ -45,6 +45,7 @@ fn check() -> Result<(usize, Vec<Finding>)> {
     links::check_links(workspace::root(), &files, &mut findings);
     links::check_tests(&files, &mut findings);
     circles::check(&files, &mut findings);
+    copies::check_copies(&files, &mut findings);
     operators::check(&files, &mut findings)?;
     builds::check_features(workspace::root(), &mut findings)?;
     findings.sort();

@@ -175,13 +175,7 @@ pub(crate) fn check_names(file: &File, findings: &mut Vec<Finding>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn lines(path: &str, text: &str, check: impl Fn(&File, &mut Vec<Finding>)) -> Vec<usize> {
-        let mut findings = Vec::new();
-        check(&File::new(path, text), &mut findings);
-        findings.sort();
-        findings.iter().map(|finding| finding.line).collect()
-    }
+    use crate::tidy::finding::lines;
 
     #[test]
     fn attributes_that_hide_something_are_found() {

@@ -73,7 +73,7 @@ pub(crate) fn read(root: &Path) -> Result<Vec<File>> {
     }
     let test_modules: BTreeSet<String> = files.iter().flat_map(test_modules).collect();
     for file in &mut files {
-        file.is_test |= test_modules.contains(&file.path);
+        file.is_test |= is_of_tests(&file.path, &test_modules);
     }
     Ok(files)
 }
@@ -103,9 +103,34 @@ fn test_modules(file: &File) -> Vec<String> {
     declared.flatten().collect()
 }
 
+/// Returns true for the file of a test module, and for those of the modules inside it.
+fn is_of_tests(path: &str, test_modules: &BTreeSet<String>) -> bool {
+    let is_inside = |module: &String| {
+        let rest = module.strip_suffix("/mod.rs").and_then(|folder| path.strip_prefix(folder));
+        rest.is_some_and(|rest| rest.starts_with('/'))
+    };
+    test_modules.contains(path) || test_modules.iter().any(is_inside)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_module_inside_a_test_module_is_one() {
+        let modules: BTreeSet<String> =
+            test_modules(&File::new("src/a/mod.rs", "#[cfg(test)]\nmod two;\n")).into_iter().collect();
+        for (path, is_test) in [
+            ("src/a/two.rs", true),
+            ("src/a/two/mod.rs", true),
+            ("src/a/two/three.rs", true),
+            ("src/a/two/three/four.rs", true),
+            ("src/a/twofold/three.rs", false),
+            ("src/a/one.rs", false),
+        ] {
+            assert_eq!(is_of_tests(path, &modules), is_test, "{path}");
+        }
+    }
 
     #[test]
     fn a_test_module_is_found_beside_the_file_that_declares_it() {

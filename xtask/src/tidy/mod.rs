@@ -5,6 +5,7 @@ mod builds;
 mod check;
 mod circles;
 mod code;
+mod copies;
 mod documents;
 pub(crate) mod files;
 mod finding;

@@ -32,7 +32,7 @@ pub struct DrawnTensor {
 pub(crate) enum Draw {
     /// Each number on its own.
     Each(Choice),
-    /// The numbers from this one on, each once, in random order.
+    /// Consecutive numbers from this one on, in random order.
     Shuffled(i64),
 }
 
@@ -43,14 +43,14 @@ pub(crate) struct Choice {
     pub(crate) step: u64,
     /// Number of multiples, from 0 on.
     pub(crate) choices: u64,
-    /// One number in so many is chosen; the others are 0.
+    /// One in this many numbers is chosen; the others are 0.
     pub(crate) one_in: u64,
     /// Chooses again after a 0.
     pub(crate) redraws_zero: bool,
-    /// Negates every second number, on average.
+    /// Negates half of the numbers, on average.
     pub(crate) has_sign: bool,
-    /// If not 0, the number is multiplied by 2 to the power of this. Every second number, on average, is moved towards 0 by a part of
-    /// this factor.
+    /// Exponent of a factor of two, if not 0. Numbers are multiplied by the factor, and half of them, on average, move towards 0 by a
+    /// part of it.
     pub(crate) refined_by: u8,
 }
 
@@ -61,7 +61,7 @@ impl Choice {
         Choice { low, step: 1, choices, one_in: 1, redraws_zero: false, has_sign: false, refined_by: 0 }
     }
 
-    /// Returns true if a number can be drawn: there is a choice, and another one than 0 if 0 is drawn again.
+    /// Returns true if a number can be drawn: there is a choice, and one other than 0 if zeros are drawn again.
     fn is_valid(&self) -> bool {
         let has_other = self.choices > 1 && self.step > 0;
         self.choices > 0 && self.one_in > 0 && self.refined_by <= MAX_REFINED && (has_other || !self.redraws_zero)
@@ -90,7 +90,7 @@ impl Choice {
         number.wrapping_mul(factor).wrapping_sub(number.signum().wrapping_mul(part))
     }
 
-    /// Returns a number that no drawn one exceeds in magnitude, if nothing wraps.
+    /// Returns an upper bound for the magnitude of drawn numbers that do not wrap.
     fn largest(&self) -> u128 {
         let span = u128::from(self.choices.saturating_sub(1)) * u128::from(self.step);
         let last = i128::from(self.low).saturating_add_unsigned(span).unsigned_abs();

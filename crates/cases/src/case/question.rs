@@ -51,7 +51,7 @@ pub fn question_about(case: &Case) -> Ask {
 }
 
 /// Returns true if the inputs of a case have the types and sizes that its model declares, where a name stands for one size. If they
-/// do not, the inputs break a rule, and not the model. Bytes that are no model have no declarations.
+/// do not, the inputs break a rule, not the model. Bytes that are not a model have no declarations.
 fn inputs_fit(case: &Case) -> bool {
     let model = decode::model(case.model.clone()).unwrap_or_default();
     let mut sizes = BTreeMap::new();

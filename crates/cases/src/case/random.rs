@@ -16,7 +16,7 @@ impl Random {
         Random(digest.iter().take(8).rev().fold(0, |state, &byte| state << 8 | u64::from(byte)))
     }
 
-    /// Creates the stream that goes on from a state.
+    /// Creates the stream that continues from a state.
     pub(crate) const fn from_state(state: u64) -> Random {
         Random(state)
     }

@@ -22,11 +22,10 @@ use crate::case::{Case, Named, Variant};
 /// Converts a case to a variant; its id ends with `@<variant>`. Returns `None` if the result would be the same, or for
 /// a refusal, a hostile model, a model with several data sets, or one without an input to move.
 ///
-/// `constants` and `initializers` move every tensor input but the first. What a runtime treats as data then stays data,
-/// while shapes, axes and the like are known when the model is loaded. `all-constants` moves the first, too: the shape
-/// of `ConstantOfShape` and the start of `Range` are then known, and the runtime may compute everything before it runs.
-/// `wrapped` puts exact no-ops around inputs and outputs, which the runtime may remove. The other variants are questions about the
-/// model.
+/// `constants` and `initializers` move every tensor input but the first. So the data stays an input, while shapes, axes and
+/// the like are known when the model is loaded. `all-constants` moves the first, too: the shape of `ConstantOfShape` and the start
+/// of `Range` are then known, and the runtime may compute everything before it runs. `wrapped` puts exact no-ops around inputs and
+/// outputs, which the runtime may remove. The other variants are questions about the model.
 pub fn vary(case: &Case, variant: Variant) -> Option<Case> {
     if variant.question() != Question::Run {
         return ask(case, variant);

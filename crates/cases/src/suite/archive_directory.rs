@@ -29,7 +29,7 @@ pub(super) struct Directory {
     strings: Vec<String>,
     blocks: Vec<Block>,
     blobs: Vec<Blob>,
-    /// The blobs without bytes in the file, whose numbers follow those of the others.
+    /// Blobs without bytes in the file. Their numbers follow those of the other blobs.
     drawn: Vec<DrawnTensor>,
     /// The entries, sorted by id.
     entries: Vec<ArchiveEntry>,
@@ -193,7 +193,7 @@ impl Directory {
         Ok(Some(self.block(blob.block)?.slice(blob.place.clone())))
     }
 
-    /// Reads a block, of which the number is known to exist.
+    /// Reads a block whose number is known to exist.
     fn block(&self, number: usize) -> Result<Bytes, ArchiveError> {
         let cached = |cache: &VecDeque<(usize, Bytes)>| {
             cache.iter().find(|(cached, _)| *cached == number).map(|(_, bytes)| bytes.clone())

@@ -15,10 +15,10 @@ const REDRAWS_ZERO: u8 = 2;
 /// Flag of a choice with a random sign.
 const SIGN: u8 = 4;
 
-/// Fewest bytes of a blob for which its description is shorter.
+/// Minimum size in bytes of a blob that is longer than its description.
 const MIN_LENGTH: usize = 64;
 
-/// Most bytes of a drawn blob.
+/// Maximum size of a drawn blob in bytes.
 const MAX_LENGTH: usize = 16 << 20;
 
 /// Returns true if a writer describes a blob instead of storing its bytes.

@@ -7,7 +7,7 @@ use crate::suite::archive_bytes::put_int;
 /// Bytes per number of each class of blobs, in the order of the file: models, external files, messages, then elements.
 pub(super) const STRIDES: [usize; 7] = [1, 1, 1, 1, 2, 4, 8];
 
-/// Class of the blobs that are drawn. They have no bytes in the file, and the last numbers.
+/// Class of drawn blobs. They have the last numbers, and no bytes in the file.
 pub(super) const DRAWN: usize = STRIDES.len();
 
 /// A part of an entry whose number is known at the end.

@@ -117,7 +117,7 @@ fn patterns(text: &str) -> Patterns {
 }
 
 /// Returns true if a case uses float wherever its operator version allows it, and has few elements. Cases of graphs name their types
-/// without an operator version: there, each named type that is of floating point is float.
+/// without an operator version; each floating-point type that such a case names is float.
 fn is_of_float(id: &str) -> bool {
     let parsed = CaseId::parse(id);
     if parsed.is_large() {

@@ -140,7 +140,7 @@ impl<'m> Inliner<'m> {
     /// Adds a node, or the nodes of the function that it calls.
     fn node(&mut self, mut node: NodeProto, open: &[usize], nodes: &mut Vec<NodeProto>) {
         if let Some((index, function)) = self.called(&node) {
-            match self.obstacle(index, function, &node, open) {
+            match self.obstacle((index, function), &node, open) {
                 None => {
                     let open: Vec<usize> = open.iter().copied().chain([index]).collect();
                     return self.call(function, &node, &open, nodes);
@@ -165,8 +165,7 @@ impl<'m> Inliner<'m> {
     /// Returns the reason why a call cannot be replaced.
     fn obstacle(
         &mut self,
-        index: usize,
-        function: &'m FunctionProto,
+        (index, function): (usize, &'m FunctionProto),
         call: &NodeProto,
         open: &[usize],
     ) -> Option<String> {

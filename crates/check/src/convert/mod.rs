@@ -22,17 +22,7 @@ mod wire;
 mod write;
 
 #[cfg(test)]
-mod body_tests;
-#[cfg(test)]
-mod hostile;
-#[cfg(test)]
-mod ir_tests;
-#[cfg(test)]
-mod kept;
-#[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tree_tests;
 
 pub use answer::{Answer, Fragment, Obstacle};
 pub use declare::{declare_values, missing_declarations};

@@ -508,7 +508,7 @@ fn ir_version(model: &ModelProto, target: &Target) -> i64 {
     target.ir.unwrap_or_else(|| needed.unwrap_or(0).max(model.ir_version()))
 }
 
-/// Returns an input for each initializer of a graph that is no input.
+/// Returns an input for each initializer of a graph that is not an input.
 fn undeclared_initializers(graph: &GraphProto) -> Vec<ValueInfoProto> {
     let inputs: BTreeSet<&str> = graph.input.iter().map(ValueInfoProto::name).collect();
     graph.initializer.iter().filter(|tensor| !inputs.contains(tensor.name())).map(input_for).collect()

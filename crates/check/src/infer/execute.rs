@@ -230,7 +230,7 @@ impl Sizes {
     }
 }
 
-/// Returns true if a node has an unknown input of which no value is known to be valid.
+/// Returns true if a node has an unknown input without a value that is known to be valid.
 fn has_unknown_parameter(view: &NodeView<'_, '_>) -> bool {
     let is_unknown = |fact: &ValueFact, at| fact.constant.is_none() && neutral(view, at) == Some(Neutral::Unknown);
     view.inputs.iter().zip(0..).any(|(fact, at)| fact.is_some_and(|fact| is_unknown(fact, at)))

@@ -8,7 +8,7 @@ use onnx_conformance_reference::spec::DEFAULT_DOMAIN;
 
 use crate::infer::roles::{Role, role};
 
-/// Sizes that are tried whatever the node is. 1 is first, because its message is shown; 60 has many divisors.
+/// Sizes that are tried for every node. 1 is first, because its message is shown; 60 has many divisors.
 const USUAL: [usize; 7] = [1, 0, 2, 3, 4, 5, 60];
 
 /// Largest size to try.
@@ -102,9 +102,9 @@ pub(super) fn has_formulas(view: &NodeView<'_, '_>) -> bool {
 /// The facts about a node's inputs for each assignment of sizes to its free dimensions; `None` if there are too many to
 /// try, or if the node has none.
 ///
-/// The sizes are the usual ones, every number of the node (sizes, attributes, constants), and the sums, products and
-/// quotients of these: whatever the sizes of a valid node are, some assignment of these is valid, too. A dimension for
-/// which one size is known to be valid if any is has this size only.
+/// The sizes are the usual ones, every number of the node (sizes, attributes, constants), and their sums, products and
+/// quotients: if the node is valid with any sizes, it is valid with some assignment of these. A dimension gets a
+/// single size if that size is known to be valid whenever any is.
 pub(super) fn assignments(view: &NodeView<'_, '_>, formulas: Formulas) -> Option<Vec<Vec<Option<ValueFact>>>> {
     if view.spec.facts.tied_sizes {
         return None;

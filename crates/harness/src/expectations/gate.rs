@@ -274,7 +274,7 @@ mod tests {
             gate_result.add_result(&result(id, Outcome::Error), &matcher);
         }
         assert_eq!((gate_result.expected, gate_result.by_binding), (2, 1));
-        // A worse outcome is a regression, whatever the reason for the expected one is.
+        // A worse outcome is a regression, regardless of the reason for the expected one.
         assert_eq!(gate_result.add_result(&result("d/Abs-1/x", Outcome::Crash), &matcher), Verdict::Regression);
         assert_eq!(gate_result.by_binding, 1);
     }

@@ -174,8 +174,8 @@ impl Findings {
         found
     }
 
-    /// Returns the cases between no-ops that end in an error without a finding, although the case without no-ops is no failure. They
-    /// are not among the unexplained failures, since the error may be about a no-op.
+    /// Returns the cases between no-ops that end in an error that no finding explains, although the plain case does not fail. They
+    /// do not count as unexplained failures, since the error may be about a no-op.
     pub fn errors_between_no_ops(&self, measurement: &Measurement) -> Vec<&'static str> {
         let is_error = |id: &&str| {
             measurement.was_measured(CaseId::parse(id), None)

@@ -1,7 +1,7 @@
 //! The opsets and IR versions that the runtime of a test binary accepts.
 //!
-//! cargo-nextest starts a process for each test. The expectation file says what the runtime accepts, so that only the test of the file
-//! itself probes it. Without such a file, the processes of a run share one probe.
+//! cargo-nextest starts a process for each test. The expectation file states what the runtime accepts, so only the test of that file
+//! probes the runtime. Without such a file, the processes of a run share one probe.
 
 use std::path::{Path, PathBuf};
 
@@ -24,8 +24,8 @@ struct Shared {
     accepted: Option<Accepted>,
 }
 
-/// Returns the files that the runtime accepts, unless it declares them itself. If the expectation file says which, they are probed only
-/// for a test that compares the file with them. `runtime` is the name in the test binary.
+/// Returns the files that the runtime accepts, unless it declares them itself. If the expectation file states them, only a test that
+/// checks the statement probes the runtime. `runtime` is the name in the test binary.
 pub(super) fn accepted(host: &dyn Host, gate: &Gate, is_compared: bool, runtime: Option<&str>) -> Option<Accepted> {
     match gate.stated() {
         Some(_) if is_compared => return probe_if_undeclared(host),
@@ -76,7 +76,7 @@ mod tests {
         let accepted = Some(Accepted { ir: Opsets::Between(3, 8), opsets });
         assert_eq!(probe_once("first".to_owned(), &path, || accepted.clone()), accepted);
         assert_eq!(probe_once("first".to_owned(), &path, || panic!("probed twice")), accepted);
-        // Another run may be of another build.
+        // The probe may be that of another build.
         assert_eq!(probe_once("second".to_owned(), &path, || None), None);
         assert_eq!(probe_once("second".to_owned(), &path, || panic!("probed twice")), None);
         std::fs::write(&path, "{").unwrap();

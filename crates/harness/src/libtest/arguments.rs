@@ -188,7 +188,7 @@ impl Arguments {
         (self.filters.is_empty() || self.filters.iter().any(|text| self.is_met(text, name))) && !self.omits(name)
     }
 
-    /// Returns true if a test is omitted whatever the filters select.
+    /// Returns true if a test is omitted regardless of the filters.
     pub(super) fn omits(&self, name: &str) -> bool {
         self.ignored || self.skip.iter().any(|text| self.is_met(text, name))
     }
@@ -197,8 +197,8 @@ impl Arguments {
         if self.exact { name == text } else { name.contains(text) }
     }
 
-    /// Returns true if a filter can only mean cases: it has characters that the name of no Rust function has, such as a slash. `cargo
-    /// test` passes other filters to all test binaries of a crate, so that most of them select nothing in this one.
+    /// Returns true if a filter can only refer to cases: it has a character, such as a slash, that is in no name of a Rust function.
+    /// `cargo test` passes all other filters to every test binary of a crate, so most of them select nothing in this one.
     pub(super) fn means_cases(&self) -> bool {
         !self.ignored && self.filters.iter().any(|text| is_about_cases(text))
     }

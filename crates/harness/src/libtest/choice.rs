@@ -18,7 +18,7 @@ pub(super) struct Choice {
     pub(super) group: CaseGroup,
     /// The cases to run, or `None` for all.
     pub(super) part: Option<Part>,
-    /// True if the command line selects cases of the group in another way than by the name of its trial.
+    /// True if the command line selects cases of the group by something other than the name of its trial.
     pub(super) is_chosen: bool,
 }
 
@@ -89,7 +89,7 @@ pub(super) fn choose(
             None => {}
         }
     }
-    // A group that is run as a whole is not run in part as well.
+    // A group that runs as a whole does not also run in part.
     chosen.extend(matching(suite, filter, &unknown)?.filter(|choice| !arguments.selects(&choice.name)));
     chosen.extend(groups.into_iter().map(whole));
     Ok(chosen)

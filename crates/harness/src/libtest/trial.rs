@@ -10,7 +10,7 @@ pub(super) const FAILED: u8 = 101;
 /// A named test.
 pub(super) struct Trial<'a> {
     pub(super) name: String,
-    /// True if the command line selects the test in another way than by a part of its name.
+    /// True if the command line selects the test by something other than a part of its name.
     pub(super) is_chosen: bool,
     test: Box<dyn FnOnce() -> Result<Completion, Failed> + Send + 'a>,
 }
@@ -23,7 +23,7 @@ impl<'a> Trial<'a> {
         Trial { name: name.into(), is_chosen: false, test: Box::new(test) }
     }
 
-    /// Sets if the command line selects the test in another way than by a part of its name.
+    /// Sets whether the command line selects the test by something other than a part of its name.
     pub(super) fn chosen(self, is_chosen: bool) -> Trial<'a> {
         Trial { is_chosen, ..self }
     }

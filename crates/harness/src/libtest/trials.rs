@@ -32,7 +32,7 @@ pub(super) const SMOKE: &str = "smoke";
 /// Maximum number of names in a note.
 const MAX_NAMED: usize = 10;
 
-/// Maximum number of messages of errors in a note.
+/// Maximum number of error messages in a note.
 const MAX_MESSAGES: usize = 20;
 
 /// State shared by the trials of a runtime.
@@ -47,7 +47,7 @@ pub(super) struct Trials {
     pub(super) doubts: Doubts,
     pub(super) filter: Filter,
     pub(super) variant: Variant,
-    /// Largest distance of inexact outputs that still passes, if it is more than the suite allows.
+    /// Maximum distance at which inexact outputs pass, if it is more than the suite allows.
     pub(super) ulps: Option<u64>,
     pub(super) rerun_command: Box<dyn Fn(&str) -> String + Send + Sync>,
     pub(super) stop: Stop,
@@ -189,8 +189,8 @@ impl Trials {
         let _ = write!(report, "\n    {}", (self.rerun_command)(&test));
     }
 
-    /// Fails if an entry matches no case of the suite, or the runtime accepts other files than stated. The file is out of date then,
-    /// even if only a part of the suite is run.
+    /// Fails if an entry matches no case of the suite, or if the runtime accepts other files than stated. Both show that the file is
+    /// out of date, even if only a part of the suite runs.
     pub(super) fn check_file(&self, suite: &Suite) -> Result<Completion, Failed> {
         let (matcher, mut report) = (&self.gate.matcher, String::new());
         let other =
@@ -283,7 +283,7 @@ fn within(ulps: Option<u64>, result: CaseResult) -> CaseResult {
     CaseResult { outcome: Outcome::Pass, message: String::new(), inputs: String::new(), distance: None, ..result }
 }
 
-/// Returns a line for each of the most frequent messages of errors: most of them are about a feature that the runtime does not have.
+/// Returns the most frequent error messages, a line each. Most are about a feature that the runtime does not have.
 fn frequent_errors(results: &[CaseResult]) -> Vec<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for result in results.iter().filter(|result| result.outcome == Outcome::Error) {
@@ -292,7 +292,7 @@ fn frequent_errors(results: &[CaseResult]) -> Vec<String> {
     let mut counts: Vec<(String, usize)> = counts.into_iter().filter(|(_, count)| *count > 1).collect();
     counts.sort_by_key(|(_, count)| Reverse(*count));
     let lines = counts.into_iter().take(MAX_MESSAGES).map(|(message, count)| format!("{count:6} error: {message}"));
-    let head = "the commonest errors; `Response::unsupported` names a missing feature:".to_owned();
+    let head = "most frequent errors; return `Response::unsupported` for a missing feature:".to_owned();
     let lines: Vec<String> = lines.collect();
     if lines.is_empty() { lines } else { std::iter::once(head).chain(lines).collect() }
 }

@@ -1,9 +1,9 @@
 //! The outcome of a conversion to half precision.
 //!
 //! The result computes in half precision, so the rule of the case does not apply. It is compared with the original model on the same
-//! inputs, rounded to half precision. A difference of a twentieth of the largest element is no rounding: nodes of one or a few
-//! operators round to 11 bits a few times. A case whose result is lost if each of its values is rounded is not judged: half precision
-//! does not hold it, whatever a tool does.
+//! inputs, rounded to half precision. A difference of a twentieth of the largest element is not due to rounding, since a model of one
+//! or a few operators rounds to 11 bits only a few times. A case is not judged if rounding each of its values loses the result, since
+//! no tool can keep it in half precision.
 
 use std::collections::BTreeSet;
 

@@ -31,12 +31,13 @@ pub(super) fn judge(case: &Case, ask: Ask, model: &Bytes, result: &mut CaseResul
     } else {
         judge_outputs(&Case { model: model.clone(), ..case.clone() }, &host)
     };
-    // Its library of images decodes JPEG with other rounding than the case expects. That is no fault of the tool.
+    // The executor's image library rounds decoded JPEG differently than the case expects. That is not a fault of the tool.
     if ran.outcome == Outcome::Mismatch && ask.question != Question::Float16 {
         let original = judge_outputs(case, &host);
         if original.outcome != Outcome::Pass {
             result.outcome = Outcome::NotApplicable;
-            result.message = format!("the built-in executor fails the original model, too: {}", original.message);
+            result.message =
+                format!("the built-in executor does not pass the original model either: {}", original.message);
             return;
         }
     }

@@ -138,27 +138,29 @@ impl Environment<'_> {
         if place(max).and_then(|last| last.checked_add(1)) != Some(count) {
             return Err(SchedulerError::Gaps { count, min, max, step });
         }
-        let range = || format!("SLURM_ARRAY_TASK_MIN={min} to SLURM_ARRAY_TASK_MAX={max}");
-        let shard = place(id).and_then(|place| Shard::new(place.checked_add(1)?, count));
-        shard.ok_or_else(|| SchedulerError::Range { index: format!("{SLURM}={id}"), range: range() })
+        let number = place(id).and_then(|place| place.checked_add(1));
+        let range = format!("SLURM_ARRAY_TASK_MIN={min} to SLURM_ARRAY_TASK_MAX={max}");
+        shard(number, count, format!("{SLURM}={id}"), range)
     }
 
     fn kubernetes(&self) -> Result<Shard, SchedulerError> {
         let hint = "set it to the completions of the Job, since Kubernetes sets only the index";
         let index = self.number(KUBERNETES, KUBERNETES, hint)?;
         let completions = self.number(COMPLETIONS, KUBERNETES, hint)?;
-        let range = || format!("the indices below {COMPLETIONS}={completions}");
-        let shard = index.checked_add(1).and_then(|number| Shard::new(number, completions));
-        shard.ok_or_else(|| SchedulerError::Range { index: format!("{KUBERNETES}={index}"), range: range() })
+        let range = format!("the indices below {COMPLETIONS}={completions}");
+        shard(index.checked_add(1), completions, format!("{KUBERNETES}={index}"), range)
     }
 
     fn gitlab(&self) -> Result<Shard, SchedulerError> {
         let hint = "give the job `parallel`, with which GitLab sets both";
         let (index, total) = (self.number(GITLAB, GITLAB, hint)?, self.number(NODES, GITLAB, hint)?);
-        let range = || format!("1 to {NODES}={total}");
-        let shard = Shard::new(index, total);
-        shard.ok_or_else(|| SchedulerError::Range { index: format!("{GITLAB}={index}"), range: range() })
+        shard(Some(index), total, format!("{GITLAB}={index}"), format!("1 to {NODES}={total}"))
     }
+}
+
+/// Returns the shard with this number of `count`; otherwise an error about the index and its range.
+fn shard(number: Option<usize>, count: usize, index: String, range: String) -> Result<Shard, SchedulerError> {
+    number.and_then(|number| Shard::new(number, count)).ok_or(SchedulerError::Range { index, range })
 }
 
 #[cfg(test)]

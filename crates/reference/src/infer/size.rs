@@ -337,7 +337,7 @@ impl Dim {
         self.combine(other, Size::minus)
     }
 
-    /// Multiplies two dimensions. A factor of 0 gives 0, whatever the other is.
+    /// Multiplies two dimensions. A factor of 0 gives 0 with any other factor.
     #[must_use]
     pub fn times(&self, other: &Dim) -> Dim {
         if *self == Dim::Size(0) || *other == Dim::Size(0) {

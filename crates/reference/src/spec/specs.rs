@@ -370,7 +370,7 @@ impl Specs {
         let text = self.file(path).unwrap_or_default();
         let mut spec: OpSpec = yaml::read(&self.display(path), text)?;
         if spec.version != *version {
-            return Err(self.misplaced(version, path, text, &spec.version));
+            return Err(self.misplaced(version, path, &spec.version));
         }
         self.read_facts(&mut spec)?;
         Ok(spec)
@@ -423,7 +423,8 @@ impl Specs {
     }
 
     /// Error that points at the first line that contradicts the path.
-    fn misplaced(&self, expected: &OperatorVersion, path: &str, text: &str, found: &OperatorVersion) -> SpecError {
+    fn misplaced(&self, expected: &OperatorVersion, path: &str, found: &OperatorVersion) -> SpecError {
+        let text = self.file(path).unwrap_or_default();
         let key = if found.name != expected.name {
             "op:"
         } else if found.domain != expected.domain {

@@ -8,7 +8,8 @@ use crate::tensor::shape::element_count;
 use crate::tensor::storage::Tensor;
 
 impl Tensor {
-    /// Creates a tensor from elements as `raw_data` holds them: those of types below a byte are packed, the first in the lowest bits.
+    /// Creates a tensor from elements in the layout of `raw_data`: types narrower than a byte are packed, with the first element in the
+    /// lowest bits.
     ///
     /// ```
     /// use onnx_conformance_reference::{ElementType, Tensor};
@@ -19,8 +20,7 @@ impl Tensor {
     /// # Ok::<(), onnx_conformance_reference::TensorError>(())
     /// ```
     ///
-    /// # Errors
-    /// If the shape needs another number of bytes, or the elements are strings.
+    /// # Errors If the number of bytes does not match the shape, or the elements are strings.
     pub fn from_packed(element_type: ElementType, shape: Vec<usize>, packed: &[u8]) -> Result<Tensor, TensorError> {
         if !is_packed(element_type) {
             return Tensor::from_bytes(element_type, shape, Bytes::copy_from_slice(packed));
@@ -34,7 +34,7 @@ impl Tensor {
         Tensor::from_bytes(element_type, shape, unpack(element_type, packed, count).into())
     }
 
-    /// Returns the elements as `raw_data` holds them; nothing for strings. The last byte is padded with zeros.
+    /// Returns the elements in the layout of `raw_data`; nothing for strings. The last byte is padded with zeros.
     pub fn packed_bytes(&self) -> Bytes {
         if is_packed(self.element_type()) {
             pack(self.element_type(), self.bytes()).into()

@@ -56,16 +56,9 @@ impl OperatorText {
         let mut problems = Vec::new();
         let mut cases: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for item in &items {
-            let (digest, words) = item.text.split_once(' ').unwrap_or((&item.text, ""));
-            let line = text.lines().position(|line| line.contains(digest)).map_or(1, |line| line + 1);
-            let mut report = |what: String| problems.push(format!("{path}:{line}: '{}' {what}", item.text));
-            match known.iter().find(|sentence| sentence.digest == digest) {
-                None => report(format!("is no sentence of {name}; remove it, or give the digest of the new text")),
-                Some(sentence) if !sentence.text.starts_with(words) => {
-                    report(format!("is another sentence: {}", start_of(sentence.text)));
-                }
-                Some(_) => {}
-            }
+            let digest = item.digest();
+            let mut report = |what: String| problems.push(item.fault(path, text, &what));
+            item.sentence(known, name, &mut report);
             if cases.contains_key(digest) {
                 report("has two states".to_owned());
             }

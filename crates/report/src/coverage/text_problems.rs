@@ -27,18 +27,12 @@ pub(super) fn problems(check: &Check<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let mut seen: Vec<(&str, BTreeSet<u32>)> = Vec::new();
     for item in check.items {
-        let (digest, words) = item.text.split_once(' ').unwrap_or((&item.text, ""));
-        let mut report = |what: String| found.push(format!("{}: '{}' {what}", check.place(digest), item.text));
-        let Some(sentence) = Sentence::all_of(check.operator).iter().find(|sentence| sentence.digest == digest) else {
-            report(format!(
-                "is no sentence of {} in this release; remove it, or give the digest of the new text",
-                check.operator
-            ));
+        let mut report = |what: String| found.push(item.fault(check.path, check.text, &what));
+        let known = Sentence::all_of(check.operator);
+        let Some(sentence) = item.sentence(known, &format!("{} in this release", check.operator), &mut report) else {
             continue;
         };
-        if !sentence.text.starts_with(words) {
-            report(format!("is another sentence: {}", start_of(sentence.text)));
-        }
+        let digest = item.digest();
         item.faults().for_each(&mut report);
         let own: BTreeSet<u32> = sentence.versions().into_iter().collect();
         let named: BTreeSet<u32> = item.versions.iter().copied().collect();
@@ -71,12 +65,6 @@ pub(super) fn problems(check: &Check<'_>) -> Vec<String> {
 }
 
 impl Check<'_> {
-    /// Returns the file and the line of a digest.
-    fn place(&self, digest: &str) -> String {
-        let line = self.text.lines().position(|line| line.contains(digest)).map_or(1, |line| line + 1);
-        format!("{}:{line}", self.path)
-    }
-
     /// Returns the rules and cases of an item that a version does not have.
     fn missing_cases(&self, item: &TextItem, since: u32) -> Vec<String> {
         let mut missing = Vec::new();
@@ -97,7 +85,37 @@ impl Check<'_> {
 }
 
 impl TextItem {
-    /// Returns what is wrong with the item itself.
+    /// Returns the digest of the sentence.
+    pub(super) fn digest(&self) -> &str {
+        self.text.split_once(' ').map_or(self.text.as_str(), |(digest, _)| digest)
+    }
+
+    /// Describes a fault of the item in a file with this text: `text.yaml:3: '0123abcd Two' has two states`.
+    pub(super) fn fault(&self, path: &str, text: &str, fault: &str) -> String {
+        let line = text.lines().position(|line| line.contains(self.digest())).map_or(1, |line| line + 1);
+        format!("{path}:{line}: '{}' {fault}", self.text)
+    }
+
+    /// Finds the sentence of the item among the known ones of a source. Reports a missing one, and one with other words.
+    pub(super) fn sentence(
+        &self,
+        known: &'static [Sentence],
+        source: &str,
+        report: &mut dyn FnMut(String),
+    ) -> Option<&'static Sentence> {
+        let (digest, words) = self.text.split_once(' ').unwrap_or((&self.text, ""));
+        let sentence = known.iter().find(|sentence| sentence.digest == digest);
+        match sentence {
+            None => report(format!("is no sentence of {source}; remove it, or give the digest of the new text")),
+            Some(sentence) if !sentence.text.starts_with(words) => {
+                report(format!("is another sentence: {}", start_of(sentence.text)));
+            }
+            Some(_) => {}
+        }
+        sentence
+    }
+
+    /// Returns the faults of the item itself.
     pub(super) fn faults(&self) -> impl Iterator<Item = String> {
         let states = [
             !self.rules.is_empty() || !self.cases.is_empty() || !self.check.is_empty(),

@@ -24,7 +24,7 @@ const MOST_STEPS: f64 = 1.0 / 8.0;
 /// average out, and a factor that is off does not.
 const MOST_DEVIATION: f64 = 1.0 / 32.0;
 
-/// Steps by which integers of 8 bits may differ behind several nodes, one of which quantizes: 1/64 of their range.
+/// Steps by which 8-bit integers may differ after several nodes, one of them quantizing: 1/64 of their range.
 const BYTE_STEPS: u128 = 4;
 
 /// Returns true if a float output has only NaN, or no elements. Inputs that are too small for a model give such outputs, and runtimes
@@ -50,7 +50,7 @@ pub(super) enum Steps {
     None,
     /// A single node rounds to steps, so an integer may be one step away.
     One,
-    /// Several nodes compute with steps, of which so many quantize. A step that is rounded the other way changes all that follows.
+    /// Several nodes compute with steps; this many of them quantize. A step that is rounded the other way changes all that follows.
     Several(u32),
 }
 

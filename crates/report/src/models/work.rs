@@ -1,6 +1,6 @@
 //! Work of a run, known from the shapes of its inputs, and the sizes of inputs that are tried within a budget of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_cases::case::Named;
 use onnx_conformance_check::Limits;
@@ -25,18 +25,6 @@ const MAX_SIZES: usize = 6;
 /// Number of inputs whose sizes a message lists.
 const SHOWN: usize = 3;
 
-/// Returns the multiplications (MACs) of a run of a model on inputs, in the nodes that a [`ModelSummary`] counts.
-fn macs_of_run(model: &ModelProto, inputs: &[Named], limits: &Limits) -> u64 {
-    let mut sized = model.clone();
-    for info in sized.graph.iter_mut().flat_map(|graph| &mut graph.input) {
-        let value = inputs.iter().find(|input| input.name == info.name()).map(|input| &input.value);
-        if let Some(shape) = value.and_then(Value::as_tensor).map(Tensor::shape) {
-            info.r#type = value.map(|value| encode::value_type(&value.value_type(), Some(shape)));
-        }
-    }
-    ModelSummary::new(&infer_facts(&sized, limits)).macs
-}
-
 /// Returns the sizes of the unknown dimensions of inputs, as in `N=1, H=32`; `None` if all are declared.
 pub(super) fn chosen_sizes(graph: &GraphProto, inputs: &[Named]) -> Option<String> {
     let (mut seen, mut sizes) = (BTreeSet::new(), Vec::new());
@@ -60,8 +48,14 @@ pub(super) fn chosen_sizes(graph: &GraphProto, inputs: &[Named]) -> Option<Strin
 }
 
 /// Sizes of inputs that were tried, within a budget of work.
-#[derive(Debug, Default)]
-pub(super) struct TriedSizes {
+#[derive(Debug)]
+pub(super) struct TriedSizes<'a> {
+    model: &'a ModelProto,
+    limits: &'a Limits,
+    /// The model with the input shapes of the last inference.
+    sized: Option<ModelProto>,
+    /// MACs of a run by the shapes of its inputs. Inputs of equal shapes share an inference.
+    macs: BTreeMap<Vec<Option<Vec<usize>>>, u64>,
     /// The sizes of each input that was tried.
     sizes: Vec<String>,
     /// True if others would have exceeded the budget.
@@ -70,17 +64,43 @@ pub(super) struct TriedSizes {
     work: Option<(u64, u64)>,
 }
 
-impl TriedSizes {
-    /// Adds inputs of a model. Returns false if a run on them would exceed the budget; the first run is always allowed.
-    pub(super) fn admit(&mut self, model: &ModelProto, inputs: &[Named], limits: &Limits) -> bool {
-        let sizes = model.graph.as_ref().and_then(|graph| chosen_sizes(graph, inputs));
+impl<'a> TriedSizes<'a> {
+    /// Creates a budget for runs of a model.
+    pub(super) fn new(model: &'a ModelProto, limits: &'a Limits) -> TriedSizes<'a> {
+        let (macs, sizes) = (BTreeMap::new(), Vec::new());
+        TriedSizes { model, limits, sized: None, macs, sizes, is_exceeded: false, work: None }
+    }
+
+    /// Adds inputs of the model. Returns false if a run on them would exceed the budget; the first run is always allowed.
+    pub(super) fn admit(&mut self, inputs: &[Named]) -> bool {
+        let sizes = self.model.graph.as_ref().and_then(|graph| chosen_sizes(graph, inputs));
         // Without unknown sizes, there is nothing to choose.
         let Some(sizes) = sizes else { return true };
-        let is_allowed = self.count(macs_of_run(model, inputs, limits));
+        let macs = self.macs_of_run(inputs);
+        let is_allowed = self.count(macs);
         if is_allowed {
             self.sizes.push(sizes);
         }
         is_allowed
+    }
+
+    /// Returns the multiplications (MACs) of a run on inputs, in the nodes that a [`ModelSummary`] counts.
+    fn macs_of_run(&mut self, inputs: &[Named]) -> u64 {
+        let shape = |input: &Named| input.value.as_tensor().map(|tensor| tensor.shape().to_vec());
+        let shapes: Vec<Option<Vec<usize>>> = inputs.iter().map(shape).collect();
+        if let Some(macs) = self.macs.get(&shapes) {
+            return *macs;
+        }
+        let sized = self.sized.get_or_insert_with(|| self.model.clone());
+        for info in sized.graph.iter_mut().flat_map(|graph| &mut graph.input) {
+            let value = inputs.iter().find(|input| input.name == info.name()).map(|input| &input.value);
+            if let Some(shape) = value.and_then(Value::as_tensor).map(Tensor::shape) {
+                info.r#type = value.map(|value| encode::value_type(&value.value_type(), Some(shape)));
+            }
+        }
+        let macs = ModelSummary::new(&infer_facts(sized, self.limits)).macs;
+        self.macs.insert(shapes, macs);
+        macs
     }
 
     /// Counts the MACs of a run, if the budget allows it.
@@ -129,7 +149,10 @@ mod tests {
     #[test]
     fn work_follows_from_the_sizes_of_inputs() {
         let model = parse_model(PRODUCT).unwrap();
-        assert_eq!(macs_of_run(&model, &rows(7), &Limits::default()), 7_000_000);
+        let limits = Limits::default();
+        let mut tried = TriedSizes::new(&model, &limits);
+        assert_eq!([7, 2, 7].map(|count| tried.macs_of_run(&rows(count))), [7_000_000, 2_000_000, 7_000_000]);
+        assert_eq!(tried.macs.len(), 2, "inputs of equal shapes share an inference");
         assert_eq!(chosen_sizes(model.graph.as_ref().unwrap(), &rows(7)).as_deref(), Some("N=7"));
     }
 
@@ -137,14 +160,11 @@ mod tests {
     fn large_inputs_exceed_the_budget_except_for_the_first_one() {
         let model = parse_model(PRODUCT).unwrap();
         let limits = Limits::default();
-        let mut tried = TriedSizes::default();
-        assert_eq!(
-            [2, 3000, 3000, 4].map(|count| tried.admit(&model, &rows(count), &limits)),
-            [true, true, false, true]
-        );
+        let mut tried = TriedSizes::new(&model, &limits);
+        assert_eq!([2, 3000, 3000, 4].map(|count| tried.admit(&rows(count))), [true, true, false, true]);
         let text = " (sizes tried: N=2; N=3000; N=4; larger ones would take too long; --inputs gives others)";
         assert_eq!(tried.text(), text);
-        let mut first = TriedSizes::default();
+        let mut first = TriedSizes::new(&model, &limits);
         assert!((0..8).all(|_| first.count(MIN_BUDGET)) && !first.count(1));
     }
 

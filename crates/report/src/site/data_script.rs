@@ -1,4 +1,4 @@
-//! Data of a page as a script, since a page opened from a file may not read other files. A line that the data repeats is written once.
+//! Data of a page as a script, since a page opened from a file may not read other files. Repeated lines are written once.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -20,6 +20,12 @@ const REFERENCE: usize = 8;
 /// Digits of a reference: `parseInt(reference, 36)` in the script reads it.
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
+/// Beginning of a script, before the name of the data.
+const HEAD: &str = "\"use strict\";\nsite.loaded(";
+
+/// End of a script, after the data and their lines.
+const TAIL: &str = ");\n";
+
 /// Returns the script that loads data under a name.
 ///
 /// `{"a": "one line\nof two", "b": "one line"}` becomes `{"a": "~0 1", "b": "~0"}` and the lines `["one line", "of two"]`.
@@ -29,7 +35,37 @@ pub(crate) fn data_script(name: &str, data: &impl Serialize) -> Result<String, s
     pack(&mut data, &mut lines);
     let (name, data, lines) = (Value::from(name), in_script(&data), lines.into_texts());
     let lines = if lines.is_empty() { String::new() } else { format!(", {}", in_script(&Value::from(lines))) };
-    Ok(format!("\"use strict\";\nsite.loaded({name}, {data}{lines});\n"))
+    Ok(format!("{HEAD}{name}, {data}{lines}{TAIL}"))
+}
+
+/// Reads the data of a script as `site.loaded` in the pages does; `None` for a text that the site does not write.
+pub fn read_data_script(script: &str) -> Option<Value> {
+    let arguments = script.strip_prefix(HEAD)?.strip_suffix(TAIL)?;
+    let arguments: Vec<Value> = serde_json::from_str(&format!("[{arguments}]")).ok()?;
+    let (data, lines) = match arguments.as_slice() {
+        [_, data] => (data, [].as_slice()),
+        [_, data, lines] => (data, lines.as_array()?.as_slice()),
+        _ => return None,
+    };
+    unpack(data, lines)
+}
+
+/// Replaces references by the lines: `~0 1z` is the lines 0 and 71.
+fn unpack(data: &Value, lines: &[Value]) -> Option<Value> {
+    let line = |reference: &str| lines.get(usize::from_str_radix(reference, 36).ok()?)?.as_str();
+    match data {
+        Value::String(text) => {
+            let Some(references) = text.strip_prefix(MARK) else { return Some(data.clone()) };
+            let lines: Option<Vec<&str>> = references.split(' ').map(line).collect();
+            lines.map(|lines| Value::from(lines.join("\n")))
+        }
+        Value::Array(items) => items.iter().map(|item| unpack(item, lines)).collect::<Option<_>>().map(Value::Array),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, field)| Some((name.clone(), unpack(field, lines)?)));
+            fields.collect::<Option<_>>().map(Value::Object)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => Some(data.clone()),
+    }
 }
 
 /// Returns the lines that occur more than once. The most frequent ones come first, since they have the shortest references.
@@ -105,29 +141,6 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Returns the data that a script loads, as the pages read it.
-    fn read(script: &str) -> Value {
-        let arguments = script.strip_prefix("\"use strict\";\nsite.loaded(").unwrap().strip_suffix(");\n").unwrap();
-        let mut arguments: Vec<Value> = serde_json::from_str(&format!("[{arguments}]")).unwrap();
-        let lines = if arguments.len() > 2 { arguments.remove(2) } else { Value::Null };
-        unpacked(&arguments[1], &lines)
-    }
-
-    fn unpacked(data: &Value, lines: &Value) -> Value {
-        let line = |at: &str| lines[usize::from_str_radix(at, 36).unwrap()].as_str().unwrap().to_owned();
-        match data {
-            Value::String(text) => match text.strip_prefix('~') {
-                Some(references) => references.split(' ').map(line).collect::<Vec<_>>().join("\n").into(),
-                None => data.clone(),
-            },
-            Value::Array(items) => items.iter().map(|item| unpacked(item, lines)).collect(),
-            Value::Object(fields) => {
-                Value::Object(fields.iter().map(|(name, field)| (name.clone(), unpacked(field, lines))).collect())
-            }
-            other => other.clone(),
-        }
-    }
-
     #[test]
     fn a_repeated_line_is_written_once() {
         let data = json!({
@@ -138,7 +151,7 @@ mod tests {
         assert_eq!(script.matches("model of IR").count(), 1, "{script}");
         assert_eq!(script.matches("/T=float16").count(), 1, "{script}");
         assert!(script.starts_with("\"use strict\";\nsite.loaded(\"op/a\", {\"a\":\"~"), "{script}");
-        assert_eq!(read(&script), data);
+        assert_eq!(read_data_script(&script), Some(data));
     }
 
     #[test]
@@ -168,8 +181,18 @@ mod tests {
             lines,
         ]);
         let script = data_script("a", &data).unwrap();
-        assert_eq!(read(&script), data);
+        assert_eq!(read_data_script(&script), Some(data));
         assert!(!script.contains("</script") && !script.contains(['\u{2028}', '\u{2029}']), "{script}");
+    }
+
+    #[test]
+    fn a_text_that_is_no_script_of_data_is_not_read() {
+        let script = |arguments: &str| format!("{HEAD}{arguments}{TAIL}");
+        assert_eq!(read_data_script(&script(r#""a", "~0", ["line"]"#)), Some(json!("line")));
+        for arguments in [r#""a""#, r#""a", "~1", ["line"]"#, r#""a", "~x", ["line"]"#, r#""a", "~0""#, r#""a", {"#] {
+            assert_eq!(read_data_script(&script(arguments)), None, "{arguments}");
+        }
+        assert_eq!(read_data_script("[1]"), None);
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod write;
 pub(crate) use case_name::CaseName;
 pub use column::Column;
 pub(crate) use column::declared;
+pub use data_script::read_data_script;
 pub use graphs::GraphsError;
 pub(crate) use onnx_text::model as model_text;
 pub use operator::StandardTexts;

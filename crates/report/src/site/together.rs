@@ -1,4 +1,4 @@
-//! Failures that runtimes share: how the failing behaviours of one runtime end on each other one.
+//! Failures that runtimes share: how the failing behaviours of one runtime end on every other runtime.
 
 use onnx_conformance_harness::measure::Severity;
 use serde::Serialize;

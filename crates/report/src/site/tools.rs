@@ -42,7 +42,7 @@ struct ToolData {
     /// Number of parts of the suite in which a case is new or has changed since.
     #[serde(skip_serializing_if = "is_zero")]
     stale: usize,
-    /// Number of models of which all sizes were inferred.
+    /// Number of models whose sizes were all inferred.
     #[serde(skip_serializing_if = "Option::is_none")]
     complete: Option<usize>,
     /// Processor time of the measurement in seconds.

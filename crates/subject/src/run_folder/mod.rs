@@ -2,7 +2,11 @@
 //! killed runs.
 
 mod held;
+#[cfg(unix)]
+mod locked;
 mod removal;
+#[cfg(not(unix))]
+mod unlocked;
 
 pub use held::RunFolder;
 pub use removal::remove;

@@ -1,8 +1,8 @@
 //! Fills of tensors without rounding: integers, and multiples of a power of two near zero.
 //!
-//! On average, every second float or double is a multiple of 1/8. The others lie on a grid. It is so fine that the next
-//! narrower type cannot hold them, and so coarse that products of two, and sums of such products, are exact in double.
-//! `addends` and `factors` are exact in the element type itself, and `position` encodes the position of each element.
+//! On average, half of the floats and doubles are multiples of 1/8. The others lie on a grid that is too fine for the
+//! next narrower type, but coarse enough for exact products of two, and sums of such products, in double. `addends` and
+//! `factors` are exact in the element type itself, and `position` encodes the position of each element.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub(crate) fn filled(plan: &FillPlan, stream: &str) -> Result<Tensor, LiteralErr
     Ok(tensor?)
 }
 
-/// Returns the draws that make the tensor of a plan, if it has no other elements than drawn numbers.
+/// Returns the draws for the tensor of a plan, if all of its elements are drawn.
 pub(crate) fn drawn(plan: &FillPlan, stream: &str) -> Option<DrawnTensor> {
     let count = element_count(&plan.shape).ok()?;
     let (draw, scale) = draw(plan, count)?;

@@ -180,7 +180,7 @@ impl Forest {
             let leaf = lists.push_leaf(votes, copy, selection)?;
             let at = lists.push_branch(&Branch { feature: 0, mode: 0, split: 0.0, missing: 0, children: [0, 0] });
             for side in [0, 1] {
-                lists.connect(at, side, leaf, 1);
+                lists.connect((at, side), leaf, 1);
             }
             return Ok(());
         }
@@ -199,8 +199,8 @@ impl Forest {
                 Some(Node::Leaf(votes)) => (lists.push_leaf(votes, copy, selection)?, 1),
                 None => return impossible("a node of a tree is missing"),
             };
-            if let Some((parent, side)) = parent {
-                lists.connect(parent, side, place, is_leaf);
+            if let Some(parent) = parent {
+                lists.connect(parent, place, is_leaf);
             }
         }
         Ok(())
@@ -229,8 +229,8 @@ impl Lists {
         Ok(position(self.votes.len() - 1))
     }
 
-    /// Enters a child of a branch.
-    fn connect(&mut self, branch: usize, side: usize, place: i64, is_leaf: i64) {
+    /// Sets a child of a branch: the one on this side.
+    fn connect(&mut self, (branch, side): (usize, usize), place: i64, is_leaf: i64) {
         for (lists, value) in [(&mut self.children, place), (&mut self.are_leaves, is_leaf)] {
             if let Some(entry) = lists.get_mut(side).and_then(|list| list.get_mut(branch)) {
                 *entry = value;

@@ -44,25 +44,32 @@ fn stash(draft: &Draft) -> Step<ElementType> {
     }
 }
 
+/// Constant that a normalization adds before the square root, in the type of that stage.
+#[derive(Clone, Copy)]
+struct Epsilon {
+    value: f32,
+    element: ElementType,
+}
+
 /// Adds the nodes of `(x - mean) / sqrt(variance + epsilon)` over some axes.
-fn normalized(body: &mut Body, element: ElementType, x: &str, axes: &[i64], epsilon: f32) -> Step<String> {
+fn normalized(body: &mut Body, x: &str, axes: &[i64], epsilon: Epsilon) -> Step<String> {
     let mean = body.mean(x, axes)?;
     let deviation = body.plain("Sub", &[x, &mean])?;
     let square = body.plain("Mul", &[&deviation, &deviation])?;
     let variance = body.mean(&square, axes)?;
-    divided(body, element, &deviation, &variance, epsilon)
+    divided(body, &deviation, &variance, epsilon)
 }
 
 /// Adds the nodes of `sqrt(square + epsilon)`.
-fn root(body: &mut Body, element: ElementType, square: &str, epsilon: f32) -> Step<String> {
-    let epsilon = body.number(element, f64::from(epsilon))?;
+fn root(body: &mut Body, square: &str, epsilon: Epsilon) -> Step<String> {
+    let epsilon = body.number(epsilon.element, f64::from(epsilon.value))?;
     let raised = body.plain("Add", &[square, &epsilon])?;
     body.plain("Sqrt", &[&raised])
 }
 
 /// Adds the nodes of `x / sqrt(square + epsilon)`.
-fn divided(body: &mut Body, element: ElementType, x: &str, square: &str, epsilon: f32) -> Step<String> {
-    let root = root(body, element, square, epsilon)?;
+fn divided(body: &mut Body, x: &str, square: &str, epsilon: Epsilon) -> Step<String> {
+    let root = root(body, square, epsilon)?;
     body.plain("Div", &[x, &root])
 }
 
@@ -130,7 +137,7 @@ fn layer(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
     let deviation = body.plain("Sub", &[&x, &mean])?;
     let square = body.plain("Mul", &[&deviation, &deviation])?;
     let variance = body.mean(&square, &axes)?;
-    let root = root(&mut body, stash, &variance, epsilon)?;
+    let root = root(&mut body, &variance, Epsilon { value: epsilon, element: stash })?;
     let normalized = body.plain("Div", &[&deviation, &root])?;
     body.later_output(1, &mean, stash)?;
     if body.draft.has_output(2) {
@@ -150,7 +157,7 @@ fn root_mean_square(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
     let x = body.cast(x, stash)?;
     let square = body.plain("Mul", &[&x, &x])?;
     let square = body.mean(&square, &axes)?;
-    let normalized = divided(&mut body, stash, &x, &square, epsilon)?;
+    let normalized = divided(&mut body, &x, &square, Epsilon { value: epsilon, element: stash })?;
     let normalized = body.cast(normalized, element)?;
     scale_and_shift(body, normalized, [scale, String::new()], scaled)
 }
@@ -179,7 +186,7 @@ fn group_by_group(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
     let [x, scale, bias] = inputs;
     let flat = body.cast(x.clone(), wide)?;
     let flat = body.reshape(&flat, &shape)?;
-    let normalized = normalized(&mut body, wide, &flat, &[2], epsilon)?;
+    let normalized = normalized(&mut body, &flat, &[2], Epsilon { value: epsilon, element: wide })?;
     let scale = body.cast(scale, wide)?;
     let bias = body.cast(bias, wide)?;
     let (scale, bias) = (body.reshape(&scale, &[-1, 1])?, body.reshape(&bias, &[-1, 1])?);
@@ -202,7 +209,7 @@ fn group_by_channel(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
     let mut body = Body::new(draft, from);
     let flat = body.cast(x.clone(), stash)?;
     let flat = body.reshape(&flat, &shape)?;
-    let normalized = normalized(&mut body, stash, &flat, &[2], epsilon)?;
+    let normalized = normalized(&mut body, &flat, &[2], Epsilon { value: epsilon, element: stash })?;
     let normalized = body.cast(normalized, element)?;
     let full = body.plain("Shape", &[&x])?;
     let normalized = body.plain("Reshape", &[&normalized, &full])?;

@@ -21,7 +21,7 @@ pub(super) fn padded(view: &NodeView<'_, '_>, at: usize) -> Option<Role> {
     (at == 0 && is_extended).then_some(Role::Free)
 }
 
-/// Returns the role of an axis of Split or `TopK`: the axes beside the attribute `axis` are free.
+/// Returns the role of an axis of Split or `TopK`: all axes but the one of attribute `axis` are free.
 pub(super) fn beside(view: &NodeView<'_, '_>, at: usize, axis: usize) -> Option<Role> {
     let along = axis_of(view.int("axis").unwrap_or(0), view.rank(0));
     (at == 0 && along != Some(axis)).then_some(Role::Free)

@@ -47,11 +47,16 @@ struct Tokens {
     beta: Gate,
 }
 
-/// Packed input in which several elements share a number.
+/// Packed input in which several elements share a number: the one of the token, of its head, or their own.
+#[derive(Default)]
 struct Gate {
     values: Vec<f64>,
     /// Numbers per token.
     width: usize,
+    /// Distance between the numbers of a token's heads.
+    head_stride: usize,
+    /// Distance between the numbers of a head's dimensions.
+    dimension_stride: usize,
 }
 
 /// `LinearAttention`. As in the function body, the state is float between tokens, and so is the output before it is
@@ -103,10 +108,15 @@ fn read(key: &[f64], state: &[f64], answer: &mut [f64]) {
 impl Gate {
     /// Reads the input at `index`. It has one of two widths.
     fn read(call: &Call<'_>, index: usize, sizes: &Sizes, widths: [usize; 2]) -> Result<Gate> {
-        let Some(tensor) = call.optional_tensor(index)? else { return Ok(Gate { values: Vec::new(), width: 0 }) };
+        let Some(tensor) = call.optional_tensor(index)? else { return Ok(Gate::default()) };
         match *tensor.shape() {
             [batch, tokens, width] if [batch, tokens] == [sizes.batch, sizes.tokens] && widths.contains(&width) => {
-                Ok(Gate { values: call.budget.read_floats(tensor)?, width })
+                let (head_stride, dimension_stride) = match width {
+                    1 => (0, 0),
+                    width if width == sizes.heads => (1, 0),
+                    _ => (sizes.key_size, 1),
+                };
+                Ok(Gate { values: call.budget.read_floats(tensor)?, width, head_stride, dimension_stride })
             }
             ref shape => {
                 let name = call.spec.input_at(index).map_or("", |input| &input.name);
@@ -116,14 +126,10 @@ impl Gate {
         }
     }
 
-    /// Returns the number of an element: that of the token, of its head, or its own.
-    fn at(&self, sizes: &Sizes, token: usize, head: usize, dimension: usize) -> f64 {
-        let within = match self.width {
-            1 => 0,
-            width if width == sizes.heads => head,
-            _ => head * sizes.key_size + dimension,
-        };
-        self.values.get(token * self.width + within).copied().unwrap_or(0.0)
+    /// Returns the number of an element.
+    fn at(&self, token: usize, head: usize, dimension: usize) -> f64 {
+        let index = token * self.width + head * self.head_stride + dimension * self.dimension_stride;
+        self.values.get(index).copied().unwrap_or(0.0)
     }
 }
 
@@ -192,7 +198,7 @@ impl Tokens {
         let rows = value_size.max(1);
         if self.rule.gated {
             for (dimension, row) in state.chunks_mut(rows).enumerate() {
-                let decay = libm::exp(self.decay.at(&self.sizes, token, head, dimension));
+                let decay = libm::exp(self.decay.at(token, head, dimension));
                 for element in row.iter_mut() {
                     *element *= decay;
                 }
@@ -202,7 +208,7 @@ impl Tokens {
         answer.fill(0.0);
         if self.rule.delta {
             read(key, state, answer);
-            rate = self.beta.at(&self.sizes, token, head, 0);
+            rate = self.beta.at(token, head, 0);
         }
         for (row, key) in state.chunks_mut(rows).zip(key) {
             for ((element, value), known) in row.iter_mut().zip(value).zip(answer.iter()) {

@@ -152,7 +152,7 @@ fn entries(size: &Dim, [start, end, step]: [Size; 3]) -> Option<Dim> {
     Some(distance.over_rounded_up(&step.dim()))
 }
 
-/// True if an end is so large that it means the end of the axis, whatever its size.
+/// True if an end is so large that it means the end of an axis of any size.
 fn is_open_end(end: &Size) -> bool {
     end.value().is_some_and(|end| end >= i64::from(i32::MAX))
 }

@@ -1,6 +1,6 @@
 //! Random numbers: `RandomNormal`, `RandomUniform`, their `Like` forms, `Bernoulli`, `Multinomial`, `Dropout`.
 //!
-//! The standard leaves the generator open. Here every number is a function of a 64-bit seed, so that runs are
+//! The standard does not specify the generator. Here, every number is a function of a 64-bit seed, so runs are
 //! reproducible everywhere. The generator is `SplitMix64`: its state starts as the seed, and its upper 53 bits give a
 //! number in [0, 1). Normal numbers are generated in pairs, by the Box-Muller transform. A float seed is the bits of
 //! its `f64`, an integer seed its 64 bits. Without a seed, [`Budget::fresh_seed`] gives a new one to each node that

@@ -27,7 +27,7 @@ fn catalog() -> &'static OperatorCatalog {
 /// Bound of an operator's outputs of an element type near 0.
 pub type BoundAtZero = fn(&OpSpec, ElementType) -> f64;
 
-/// Returns the distance from an expected value of 0 that the accuracy of an operator allows, whatever it adds up.
+/// Returns the distance from an expected 0 that the accuracy of an operator allows for terms of any magnitude.
 pub fn bound_at_zero(spec: &OpSpec, element: ElementType) -> f64 {
     let Ok(file) = catalog().get(&spec.version) else { return 0.0 };
     match file.accuracy.resolve(element, &BTreeMap::new()) {

@@ -1,8 +1,9 @@
 //! The search: the shortest run of consecutive nodes that ends differently on a runtime, given the reference's values.
 //!
-//! The nodes `from..to` show the difference if the runtime, given the reference's values before `from`, ends like the whole model.
-//! Each step runs the first half. If it shows, the search goes on in it, otherwise in the second half, so that each node runs about
-//! twice on the runtime, and on the reference if its values are too many to be kept. If the last node alone does not show, nodes are added in front again.
+//! The nodes `from..to` show the difference if the runtime, given the reference's values before `from`, ends like the whole model. Each
+//! step runs the first half. If the difference shows, the search continues in that half, otherwise in the second one. So each node runs
+//! about twice on the runtime, and on the reference if it has too many values to store. If the last node alone does not show the
+//! difference, the nodes before it are added again.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

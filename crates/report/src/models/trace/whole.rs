@@ -88,9 +88,11 @@ pub(in crate::models) fn try_model(
         return whole.on_given(&probe.inputs);
     }
     let plan = InputPlan::new(graph);
-    let mut tried = TriedSizes::default();
-    let Some(Fitting { way, inputs, expected }) = whole.fitting(&plan, &mut tried)? else {
-        return whole.uncompared(&plan, &tried);
+    let mut tried = TriedSizes::new(&model, limits);
+    let Fitting { way, inputs, expected } = match whole.fitting(&plan, &mut tried) {
+        Ok(fitting) => fitting,
+        Err(NoFitting::NotRun) => return whole.uncompared(&plan, &tried),
+        Err(NoFitting::NotTried(reason)) => return Err(reason),
     };
     let result = whole.compared(&inputs, &expected);
     for draw in DRAWS.into_iter().skip(1).filter(|_| result.result == TriedResult::Runs) {
@@ -116,6 +118,14 @@ struct Fitting {
     way: usize,
     inputs: Vec<Named>,
     expected: Vec<Value>,
+}
+
+/// Reason why there are no inputs with outputs of the built-in executor.
+enum NoFitting {
+    /// The built-in executor does not run the model.
+    NotRun,
+    /// There is no result of the model, for this reason.
+    NotTried(String),
 }
 
 /// A model to try on a runtime.
@@ -147,7 +157,7 @@ impl Whole<'_> {
 
     /// Returns the first way to generate inputs on which the built-in executor runs the model, with its outputs. Degenerate ones count
     /// if there are no others. Sizes for which a run takes too long are left out.
-    fn fitting(&self, plan: &InputPlan<'_>, tried: &mut TriedSizes) -> Result<Option<Fitting>, String> {
+    fn fitting(&self, plan: &InputPlan<'_>, tried: &mut TriedSizes<'_>) -> Result<Fitting, NoFitting> {
         let mut degenerate = None;
         for way in 0..plan.ways() {
             if degenerate.is_some() && (way > MAX_DEGENERATE || self.limits.deadline.is_over()) {
@@ -158,29 +168,32 @@ impl Whole<'_> {
                 // Other sizes may be smaller.
                 Err(InputGenerationError::TooLarge { .. }) if way > 0 => continue,
                 Err(_) if degenerate.is_some() => break,
-                Err(error) => return Err(error.to_string()),
+                Err(error) => return Err(NoFitting::NotTried(error.to_string())),
             };
-            if !tried.admit(self.model, &inputs, self.limits) {
+            if !tried.admit(&inputs) {
                 continue;
             }
             match self.expected(&inputs) {
                 Ok(expected) if is_degenerate(&expected) => {
                     degenerate.get_or_insert(Fitting { way, inputs, expected });
                 }
-                Ok(expected) => return Ok(Some(Fitting { way, inputs, expected })),
+                Ok(expected) => return Ok(Fitting { way, inputs, expected }),
                 // Other sizes do not help.
                 Err(Ended::Answered(Response::Unsupported { .. } | Response::Error { phase: Phase::Load, .. })) => {
                     break;
                 }
                 Err(Ended::Timeout(_) | Ended::OutOfMemory(_)) if degenerate.is_some() => break,
-                Err(Ended::Timeout(message) | Ended::OutOfMemory(message)) => return Err(message),
+                Err(Ended::Timeout(message) | Ended::OutOfMemory(message)) => {
+                    return Err(NoFitting::NotTried(message));
+                }
                 Err(_) => {}
             }
             if degenerate.is_none() && self.limits.deadline.is_over() {
-                return Err(format!("no inputs that fit were found in time{}", tried.text()));
+                let reason = format!("no inputs that fit were found in time{}", tried.text());
+                return Err(NoFitting::NotTried(reason));
             }
         }
-        Ok(degenerate)
+        degenerate.ok_or(NoFitting::NotRun)
     }
 
     /// Runs the model on the built-in executor.
@@ -221,7 +234,7 @@ impl Whole<'_> {
     }
 
     /// Runs a model that the built-in executor does not run.
-    fn uncompared(&self, plan: &InputPlan<'_>, tried: &TriedSizes) -> Result<TriedModel, String> {
+    fn uncompared(&self, plan: &InputPlan<'_>, tried: &TriedSizes<'_>) -> Result<TriedModel, String> {
         let inputs = plan.inputs(0, DRAWS[0], self.limits).map_err(|error| error.to_string())?;
         let output = |output: &ValueInfoProto| {
             let declared = output.r#type.as_ref().and_then(|declared| decode::value_type(declared).ok());

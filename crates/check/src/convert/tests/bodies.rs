@@ -4,8 +4,8 @@ use onnx_conformance_reference::model::text::parse_model;
 use onnx_conformance_reference::proto::NodeProto;
 use onnx_conformance_reference::spec::Specs;
 
-use super::tests::{assert_near, outputs};
-use super::{Target, convert};
+use crate::convert::tests::support::{assert_near, outputs};
+use crate::convert::{Target, convert};
 
 /// Converts a model with one input `x`, `[2, 3]`; checks that no node has the operator, and compares the outputs of both models.
 fn check(operator: &str, opsets: (i64, i64), result: &str, nodes: &str) {

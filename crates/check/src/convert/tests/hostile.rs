@@ -7,7 +7,7 @@ use onnx_conformance_reference::model::text::parse_model;
 use onnx_conformance_reference::proto::{ModelProto, NodeProto};
 use onnx_conformance_reference::spec::Specs;
 
-use super::{Names, Target, convert};
+use crate::convert::{Names, PlacedEdit, Target, convert};
 
 fn model(opset: i64, graph: &str) -> ModelProto {
     let text = format!("<ir_version: 10, opset_import: [\"\" : {opset}]>\n{graph}");
@@ -190,7 +190,7 @@ fn attention_of_four_axes_loses_its_numbers_of_heads() {
         ]
     );
     let packed = convert(&model(23, &graph("[1, 3, 8]")), &target(newest)).unwrap();
-    assert!(packed.edits.iter().all(super::PlacedEdit::concerns_model), "{:?}", packed.edits);
+    assert!(packed.edits.iter().all(PlacedEdit::concerns_model), "{:?}", packed.edits);
     refused(23, newest, &graph("[]"), "the rank of input 0 'q' is unknown; declare it (value_info)");
     let only = Target { relabel_only: true, ..target(25) };
     assert!(convert(&model(23, &graph("[1, 2, 3, 4]")), &only).is_err());

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use onnx_conformance_reference::model::text::parse_model;
 use onnx_conformance_reference::proto::{ModelProto, NodeProto};
 
-use super::tests::{assert_near, outputs};
-use super::{Target, convert};
+use crate::convert::tests::support::{assert_near, outputs};
+use crate::convert::{Target, convert};
 
 fn ml(opset: i64) -> Target {
     Target { opsets: BTreeMap::from([("ai.onnx.ml".to_owned(), opset)]), ..Target::default() }

@@ -7,9 +7,9 @@ use onnx_conformance_reference::proto::encode::field;
 use onnx_conformance_reference::proto::measure::Kind;
 use onnx_conformance_reference::proto::{Message, ModelProto};
 
-use super::wire::fields;
-use super::write::WriteError;
-use super::{Target, convert};
+use crate::convert::wire::fields;
+use crate::convert::write::WriteError;
+use crate::convert::{Target, convert};
 use crate::limits::Limits;
 use crate::scan::scan;
 
