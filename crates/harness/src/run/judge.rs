@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use onnx_conformance_cases::case::{Case, DataSet, ExpectedOutput, Named, Refusal, Variant, named_cells};
-use onnx_conformance_cases::compare::{Agreement, Difference, DifferenceKind, Distance, all_of};
+use onnx_conformance_cases::compare::{Agreement, Difference, DifferenceKind, Distance, UsedBound, all_of};
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::message::MAX_MESSAGE;
@@ -139,12 +139,14 @@ pub(crate) fn judge_outputs(case: &Case, runtime: &dyn Host) -> CaseResult {
                 match check_outputs(&data.outputs, &values) {
                     Ok(agreement) => {
                         result.ulps = result.ulps.max(agreement.ulps);
+                        result.bound = UsedBound::worse(result.bound, agreement.bound);
                         continue;
                     }
                     Err(difference) => {
                         result.distance = distance_of(difference.kind);
                         // The distances in later data sets are unknown.
                         result.ulps = difference.ulps.filter(|_| number + 1 == case.data.len());
+                        result.bound = difference.bound;
                         (outcome_of(difference.kind), difference.message)
                     }
                 }
@@ -219,7 +221,7 @@ pub(crate) fn failure(ended: Ended, missing: &mut Option<String>) -> (Outcome, S
 fn check_outputs(expected: &[ExpectedOutput], actual: &[Value]) -> Result<Agreement, Difference> {
     if expected.len() != actual.len() {
         let message = format!("expected {} outputs, got {}", expected.len(), actual.len());
-        return Err(Difference { kind: DifferenceKind::Shape, message, ulps: None });
+        return Err(Difference { kind: DifferenceKind::Shape, message, ulps: None, bound: None });
     }
     all_of(expected.iter().zip(actual).map(|(expected, actual)| {
         expected.expected.check(actual).map_err(|difference| Difference {

@@ -1,0 +1,15 @@
+//! An element type by its name, for serde.
+
+use onnx_conformance_reference::dtype::ElementType;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serializer};
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+pub(crate) fn serialize<S: Serializer>(element: &ElementType, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(element)
+}
+
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ElementType, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    name.parse().map_err(|_| Error::custom(format!("'{name}' is not an element type")))
+}
