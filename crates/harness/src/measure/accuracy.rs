@@ -35,6 +35,16 @@ pub struct BoundUse {
 }
 
 impl BoundUse {
+    /// Adds the cases of another bound of the same type. Different bounds have no common unit.
+    fn add(&mut self, other: &BoundUse) {
+        if self.ulps != other.ulps {
+            self.ulps = None;
+        }
+        for (count, more) in self.cases.iter_mut().zip(other.cases) {
+            *count = count.saturating_add(more);
+        }
+    }
+
     /// Returns the number of all cases.
     pub fn total(&self) -> u64 {
         self.cases.iter().map(|count| u64::from(*count)).sum()
@@ -48,9 +58,10 @@ impl BoundUse {
     /// Describes the numbers of cases: `31 of 41 exact, the others within 1/4 of the bound`.
     pub fn words(&self) -> String {
         let used = || BoundShare::ALL.into_iter().zip(self.cases).filter(|(_, count)| *count > 0);
-        let sum =
-            |holds: bool| used().filter(|(share, _)| share.holds() == holds).map(|(_, count)| u64::from(count)).sum();
-        let (within, beyond): (u64, u64) = (sum(true), sum(false));
+        let sum = |holds: bool| -> u64 {
+            used().filter(|(share, _)| share.holds() == holds).map(|(_, count)| u64::from(count)).sum()
+        };
+        let (within, beyond) = (sum(true), sum(false));
         let exact = u64::from(self.cases.first().copied().unwrap_or_default());
         let total = self.total();
         if exact == total {
@@ -174,6 +185,18 @@ impl MeasuredAccuracy {
         lines.map(|((element, ulps), cases)| BoundUse { element: *element, ulps: *ulps, cases: *cases }).collect()
     }
 
+    /// Returns the numbers of cases of an operator version by element type, whatever their bounds.
+    pub fn by_type(&self, version: &OperatorVersion) -> Vec<BoundUse> {
+        let mut types: Vec<BoundUse> = Vec::new();
+        for next in self.of(version) {
+            match types.last_mut().filter(|last| last.element == next.element) {
+                Some(last) => last.add(&next),
+                None => types.push(next),
+            }
+        }
+        types
+    }
+
     /// Formats the file.
     pub fn to_text(&self) -> String {
         let mut text = "# Written by `onnx-conformance run --update-expectations`: cases by the share of their error bound that their \
@@ -242,6 +265,8 @@ mod tests {
         assert_eq!(MeasuredAccuracy::parse("a", &counted.to_text()).unwrap(), counted);
         let of_exp = counted.of(&"Exp-13".parse().unwrap());
         assert_eq!(of_exp[1], BoundUse { element: ElementType::Float, ulps: Some(4), cases: [2, 0, 0, 0, 0, 0, 1, 0] });
+        let by_type = counted.by_type(&"Exp-13".parse().unwrap());
+        assert_eq!(by_type, [BoundUse { element: ElementType::Float, ulps: None, cases: [2, 0, 0, 0, 0, 1, 1, 0] }]);
         assert!(counted.of(&"Abs-13".parse().unwrap()).is_empty());
     }
 
