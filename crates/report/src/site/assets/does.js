@@ -193,8 +193,9 @@
   function softmaxed(data, { name, sample, axis, input, output, lanes, words }) {
     const [rows, columns] = input.shape;
     const gap = 8;
-    const [stepX, stepY] = axis === 1 ? [CELL, ROW + gap] : [CELL + gap, ROW];
-    const [width, height] = [CELL - 2, ROW - 2];
+    const wide = Math.max(CELL, 8 * Math.max(...input.values.map((value) => String(value).length)) + 6);
+    const [stepX, stepY] = axis === 1 ? [wide, ROW + gap] : [wide + gap, ROW];
+    const [width, height] = [wide - 2, ROW - 2];
     const right = columns * stepX + 34;
     const place = (at, start) => [start + (at % columns) * stepX, 4 + Math.floor(at / columns) * stepY];
     const box = (at, start, text, share) => {
