@@ -127,7 +127,9 @@ fn a_site_counts_cases_by_the_share_of_their_bound() {
     assert!(shares["6"][key].as_array().unwrap().is_empty(), "{shares}");
     assert!(data("op/ai.onnx/Abs")["shares"]["13"][key].as_array().unwrap().is_empty());
     let plain = fs::read_to_string(SITE.folder.join("op/ai.onnx/Exp.html")).unwrap();
-    assert!(plain.contains("<td>float</td><td>4 ULP</td>") && plain.contains("do not have the numbers of cases by error"));
+    assert!(
+        plain.contains("<td>float</td><td>4 ULP</td>") && plain.contains("do not have the numbers of cases by error")
+    );
     assert!(!fs::read_to_string(SITE.folder.join("op/ai.onnx/Abs.html")).unwrap().contains("Measured accuracy"));
 }
 
