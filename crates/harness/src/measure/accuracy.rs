@@ -20,8 +20,11 @@ const SHARES: usize = BoundShare::ALL.len();
 /// equal to the expected ones are omitted, and so are cases that the standard leaves open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MeasuredAccuracy {
-    versions: BTreeMap<OperatorVersion, BTreeMap<(ElementType, Option<u64>), [u32; SHARES]>>,
+    versions: BTreeMap<OperatorVersion, VersionBounds>,
 }
+
+/// Numbers of cases of an operator version by element type and bound.
+type VersionBounds = BTreeMap<(ElementType, Option<u64>), [u32; SHARES]>;
 
 /// Numbers of cases of an operator version with one element type and bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,7 +25,7 @@ pub(crate) fn shares<'a>(tables: &[VersionTable], columns: &'a [Column]) -> Shar
     };
     let of_version = |table: &VersionTable| {
         let of_columns = columns.iter().filter_map(|column| of_column(table, column));
-        (table.version.since, of_columns.collect())
+        (table.version.since, of_columns.collect::<BTreeMap<&str, Vec<ShareRow>>>())
     };
     tables.iter().map(of_version).collect()
 }
