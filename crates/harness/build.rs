@@ -1,4 +1,4 @@
-//! Embeds every measurement and the digests beside it, every file of findings, and every adapter.yaml and versions.yaml by
+//! Embeds every measurement with the digests and the shares of bounds beside it, every file of findings, and every adapter.yaml and versions.yaml by
 //! name; nothing is parsed here.
 
 use std::error::Error;
@@ -37,7 +37,7 @@ fn write_adapters(root: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Embeds the measurements and their digests. The files of a runtime are one compressed text, since those of its versions are much
+/// Embeds the measurements and the files beside them. The files of a runtime are one compressed text, since those of its versions are much
 /// the same. A table has the end of each file.
 fn write_measurements(root: &Path) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", root.display());

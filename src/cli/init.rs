@@ -12,7 +12,8 @@ use onnx_conformance_harness::expectations::{
     updated_expectations, with_accepted, with_provenance, with_rewrites, with_strict, with_suite,
 };
 use onnx_conformance_harness::gate_file::{
-    check_measured, check_text_of_measurement, default_path, lock_expectations, measured_path, write, write_digests,
+    check_measured, check_text_of_measurement, default_path, lock_expectations, measured_path, write, write_accuracy,
+    write_digests,
 };
 use onnx_conformance_harness::interrupt::stopped_by_interrupt;
 use onnx_conformance_harness::measure::MeasuredDigests;
@@ -329,7 +330,7 @@ impl Arguments {
             expectations.suite = Some(header.suite_text());
         }
         write(path, &expectations.to_yaml())?;
-        self.write_digests(path, &run.results)?;
+        self.write_beside(path, &run.results)?;
         Ok(expectations.expect.len())
     }
 
@@ -360,16 +361,18 @@ impl Arguments {
             text
         };
         write(path, &text)?;
-        self.write_digests(path, &run.results)?;
+        self.write_beside(path, &run.results)?;
         Ok(Expectations::parse(&name, &text)?.expect.len())
     }
 
-    fn write_digests(&self, path: &Path, results: &[CaseResult]) -> anyhow::Result<()> {
+    /// Writes the files beside a measurement.
+    fn write_beside(&self, path: &Path, results: &[CaseResult]) -> anyhow::Result<()> {
         if !self.is_exact() {
             return Ok(());
         }
         let ids = results.iter().map(|result| result.id.as_str());
-        write_digests(path, self.source.is_project().then(|| MeasuredDigests::for_cases(ids)), &[])
+        write_digests(path, self.source.is_project().then(|| MeasuredDigests::for_cases(ids)), &[])?;
+        write_accuracy(path, self.source.is_project().then_some(results), &[])
     }
 
     fn check_free(&self, path: &Path) -> anyhow::Result<()> {

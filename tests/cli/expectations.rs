@@ -191,7 +191,24 @@ fn a_measurement_of_a_part_says_what_was_measured() {
     let lines: Vec<&str> = digests.lines().filter(|line| !line.starts_with('#')).collect();
     let [measured, opsets] = lines[..] else { panic!("{digests}") };
     assert!(measured.starts_with("ai.onnx/Abs-13 ") && opsets.starts_with("opsets ai.onnx="), "{digests}");
+    assert!(!folder.path().join("builtin.accuracy").exists(), "the outputs of Abs are exact");
     call(&["run", "--expectations", &file]).expect(0, " cases, the scope of ");
+}
+
+#[test]
+fn a_measurement_counts_cases_by_the_share_of_their_bound() {
+    let folder = Folder::new();
+    let file = folder.file("builtin.yaml");
+    call(&["init", "--exact", "--scope", "ai.onnx/Exp-13", "-o", &file]).expect(0, "builtin.accuracy");
+    let beside = folder.path().join("builtin.accuracy");
+    let written = std::fs::read_to_string(&beside).unwrap();
+    let float = written.lines().find(|line| line.starts_with("ai.onnx/Exp-13 float 4 ")).unwrap();
+    assert!(float.ends_with(" 0 0") && float.split(' ').count() == 11, "{written}");
+    let update = ["run", "--expectations", &file, "--update-expectations"];
+    call(&update).expect(0, "wrote");
+    assert_eq!(std::fs::read_to_string(&beside).unwrap(), written);
+    std::fs::write(&beside, "ai.onnx/Exp-13 float four\n").unwrap();
+    call(&update).expect(4, "builtin.accuracy:1: 'four' is neither a number");
 }
 
 #[test]

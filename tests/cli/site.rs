@@ -26,6 +26,9 @@ const OF_A_RULE: [&str; 3] = [
     "specs/ai.onnx/Resize/op.yaml:",
 ];
 
+/// A case with an error bound of 4 ULP.
+const WITH_BOUND: &str = "ai.onnx/Exp-13/known_values/T=float";
+
 /// The site, its results, and the output of the call that wrote it.
 pub(crate) struct Site {
     folder: PathBuf,
@@ -41,7 +44,7 @@ pub(crate) static SITE: LazyLock<Site> = LazyLock::new(|| {
     let [good, other, torn, hostile] = ["good", "other", "torn", "hostile"].map(|name| file(&format!("{name}.jsonl")));
     let folder = Folder::with_identity("good");
     call(&["run", "--suite", &folder.argument(), "--results", &other]).expect(0, "1 cases");
-    call(&["run", "ai.onnx/Abs-13/**", OF_A_RULE[0], "--results", &good]).expect(0, "cases");
+    call(&["run", "ai.onnx/Abs-13/**", OF_A_RULE[0], WITH_BOUND, "--results", &good]).expect(0, "cases");
     call(&["run", "ai.onnx/Abs-13/**", "--results", &torn]).expect(0, "cases");
     let text = fs::read_to_string(&torn).unwrap();
     fs::write(&hostile, with_hostile_messages(&text)).unwrap();
@@ -91,6 +94,25 @@ fn a_site_shows_results_beside_what_is_measured() {
     let newest = abs["v"].as_array().unwrap().last().unwrap().clone();
     let row = front["rows"][usize::try_from(newest["all"][0].as_u64().unwrap()).unwrap()].as_str().unwrap();
     assert!(row.split(' ').nth(own).unwrap().starts_with('r'), "{row}");
+}
+
+#[test]
+fn a_site_counts_cases_by_the_share_of_their_bound() {
+    let text = fs::read_to_string(&SITE.good).unwrap();
+    assert!(text.contains("\"bound\":{\"type\":\"float\",\"ulps\":4,\"share\":\""), "{text}");
+    let shares = data("op/ai.onnx/Exp")["shares"].clone();
+    let key = concat!("builtin-", env!("CARGO_PKG_VERSION"));
+    let rows = shares["13"][key].as_array().unwrap();
+    assert_eq!((rows.len(), rows[0][0].as_str(), rows[0][1].as_u64()), (1, Some("float"), Some(4)), "{shares}");
+    let counts: Vec<u64> = rows[0][2].as_array().unwrap().iter().map(|count| count.as_u64().unwrap()).collect();
+    assert_eq!((counts.len(), counts[..6].iter().sum::<u64>(), &counts[6..]), (8, 1, &[0, 0][..]));
+    assert!(shares["6"][key].as_array().unwrap().is_empty(), "{shares}");
+    assert!(data("op/ai.onnx/Abs")["shares"]["13"][key].as_array().unwrap().is_empty());
+    let plain = fs::read_to_string(SITE.folder.join("op/ai.onnx/Exp.html")).unwrap();
+    assert!(
+        plain.contains("<td>float</td><td>4 ULP</td>") && plain.contains("do not have the numbers of cases by error")
+    );
+    assert!(!fs::read_to_string(SITE.folder.join("op/ai.onnx/Abs.html")).unwrap().contains("Measured accuracy"));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::expectations::{
     ExpectationMatcher, Expectations, Provenance, WholeRun, updated_expectations, version_key, with_accepted,
     with_provenance, with_rewrites, with_suite,
 };
-use crate::measure::{MeasuredDigests, Measurements};
+use crate::measure::{MeasuredAccuracy, MeasuredDigests, Measurements};
 use crate::note::note;
 use crate::promises::{is_later, suite_version};
 use crate::run::{CaseResult, Header, Outcome, Rewrites};
@@ -221,6 +221,7 @@ impl Gate {
         if run.variant == Variant::Runtime && matcher.expectations().exact {
             let ids = run.results.iter().map(|result| result.id.as_str());
             write_digests(path, self.is_recorded.then(|| MeasuredDigests::for_cases(ids)), run.missing)?;
+            write_accuracy(path, self.is_recorded.then_some(run.results.as_slice()), run.missing)?;
         }
         Ok(())
     }
@@ -289,6 +290,27 @@ pub fn write_digests(path: &Path, digests: Option<MeasuredDigests>, missing: &[S
         }
         (None, false) => Ok(()),
     }
+}
+
+/// Writes the shares of error bounds that results take next to an expectation file, keeping the old ones of operator versions that
+/// were not run as a whole. Without results, which then are of cases that are not the project's own, the file is removed.
+pub fn write_accuracy(path: &Path, results: Option<&[CaseResult]>, missing: &[String]) -> anyhow::Result<()> {
+    let path = MeasuredAccuracy::path(path);
+    let place = path.display().to_string();
+    let Some(results) = results else {
+        if path.exists() {
+            std::fs::remove_file(&path).context(place.clone())?;
+            note(&format!("removed {place}: the cases are not the project's own"));
+        }
+        return Ok(());
+    };
+    let earlier = if path.exists() {
+        MeasuredAccuracy::parse(&place, &read_text(&path).with_context(|| place.clone())?)?
+    } else {
+        MeasuredAccuracy::default()
+    };
+    let accuracy = MeasuredAccuracy::after(results, earlier, missing);
+    if accuracy.is_empty() && !path.exists() { Ok(()) } else { write(&path, &accuracy.to_text()) }
 }
 
 /// Returns the path of a runtime's expectations, below the current folder: its version's, else the newest measured version's,

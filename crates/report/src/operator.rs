@@ -47,6 +47,7 @@ pub fn describe(version: &OperatorVersion, columns: &[Column]) -> Result<String,
         types(&mut text, &tables, columns);
         changes(&mut text, version, &sinces)?;
         rules(&mut text, version, file);
+        shares(&mut text, version, columns);
         cases(&mut text, table);
     }
     findings(&mut text, version)?;
@@ -204,6 +205,18 @@ fn rules(text: &mut String, version: &OperatorVersion, file: &OperatorFile) {
     section(text, "accuracy", &file.accuracy.sentences().into_iter().map(|(of, rule)| [of, rule]).collect::<Vec<_>>());
 }
 
+/// Adds the shares of the error bounds that outputs take, by type, of the runtimes whose measurements have them.
+fn shares(text: &mut String, version: &OperatorVersion, columns: &[Column]) {
+    let mut rows = Vec::new();
+    for column in columns {
+        for used in column.accuracy.iter().flat_map(|accuracy| accuracy.by_type(version)) {
+            let runtime = format!("{} {}", line(&column.runtime), line(&column.version));
+            rows.push([runtime, used.element.to_string(), used.words()]);
+        }
+    }
+    section(text, "measured accuracy, cases with an error bound", &rows);
+}
+
 /// Adds the behaviours with their case counts and types.
 fn cases(text: &mut String, table: &VersionTable) {
     let mut rows = Vec::new();
@@ -229,6 +242,29 @@ fn findings(text: &mut String, version: &OperatorVersion) -> Result<(), Describe
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onnx_conformance_cases::compare::{BoundShare, UsedBound};
+    use onnx_conformance_harness::run::test_results::result;
+    use onnx_conformance_harness::run::{CaseResult, Header, Outcome, Read, Selected};
+    use onnx_conformance_reference::dtype::ElementType;
+    use onnx_conformance_subject::Declaration;
+
+    #[test]
+    fn the_accuracy_of_a_runtime_is_described_by_type() {
+        let bound = |element, share| CaseResult {
+            bound: Some(UsedBound { element, ulps: Some(8), share }),
+            ..result("ai.onnx/Softmax-13/rows/T=float", Outcome::Pass)
+        };
+        let [float, double] = [ElementType::Float, ElementType::Double];
+        let results =
+            vec![bound(float, BoundShare::Exact), bound(float, BoundShare::Eighth), bound(double, BoundShare::Exact)];
+        let header = Header::new(Declaration::named("mine", "1"), "d".to_owned(), Selected::default());
+        let column = Column::from_results("a.jsonl", &Read { header, results, is_torn: false }, "d");
+        let text = describe(&OperatorVersion::new("ai.onnx", "Softmax", 13), &[column]).unwrap();
+        let text = anstream::adapter::strip_str(&text).to_string();
+        let expected = "\nmeasured accuracy, cases with an error bound\n  mine 1  float   1 of 2 exact, the others within 1/8 of \
+                        the bound\n  mine 1  double  all 1 exact\n";
+        assert!(text.contains(expected), "{text}");
+    }
 
     #[test]
     fn a_version_is_described_by_everything_that_is_known() {

@@ -26,7 +26,7 @@ pub enum Expected<V = Value, T = Tensor> {
     /// A sample from a known distribution, tested statistically.
     SampledFrom {
         /// The element type.
-        #[serde(with = "element_name")]
+        #[serde(with = "crate::compare::element_name")]
         element: ElementType,
         /// The shape.
         shape: Vec<usize>,
@@ -212,32 +212,15 @@ impl Expected {
         let (value_type, shape) = self.declared();
         if actual.value_type() != value_type {
             let message = format!("expected {value_type}, got {}", actual.value_type());
-            return Err(Difference { kind: DifferenceKind::Type, message, ulps: None });
+            return Err(Difference { kind: DifferenceKind::Type, message, ulps: None, bound: None });
         }
         match (shape, actual.as_tensor()) {
             (Some(shape), Some(tensor)) if tensor.shape() != shape => {
                 let message = format!("expected shape {shape:?}, got {:?}", tensor.shape());
-                Err(Difference { kind: DifferenceKind::Shape, message, ulps: None })
+                Err(Difference { kind: DifferenceKind::Shape, message, ulps: None, bound: None })
             }
             _ => Ok(Agreement::default()),
         }
-    }
-}
-
-/// An element type by its name.
-mod element_name {
-    use onnx_conformance_reference::dtype::ElementType;
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-    pub(super) fn serialize<S: Serializer>(element: &ElementType, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(element)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ElementType, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        name.parse().map_err(|_| Error::custom(format!("'{name}' is not an element type")))
     }
 }
 
@@ -267,7 +250,7 @@ fn count(size: usize) -> u64 {
 
 fn any_of(values: &[Value], actual: &Value) -> Result<Agreement, Difference> {
     let message = "no value is allowed".to_owned();
-    let mut last = Difference { kind: DifferenceKind::Values(Distance::Far), message, ulps: None };
+    let mut last = Difference { kind: DifferenceKind::Values(Distance::Far), message, ulps: None, bound: None };
     for value in values {
         match compare(value, actual, &Accuracy::Exact) {
             Ok(agreement) => return Ok(agreement),

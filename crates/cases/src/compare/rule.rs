@@ -95,6 +95,17 @@ impl Accuracy {
         }
     }
 
+    /// Returns true if the rule allows any distance.
+    pub(crate) fn has_bound(&self) -> bool {
+        match self {
+            Accuracy::Exact | Accuracy::ExactZeroSign => false,
+            Accuracy::Ulp(most) => *most > 0,
+            Accuracy::Absolute(most) | Accuracy::Roundoffs(most) => *most > 0.0,
+            Accuracy::Close { relative, absolute } => *relative > 0.0 || *absolute > 0.0,
+            Accuracy::Bounded(_) => true,
+        }
+    }
+
     /// Returns the largest allowed distance from an expected value, for rules that have one.
     pub(crate) fn distance(&self, element: ElementType, expected: f64) -> f64 {
         match self {

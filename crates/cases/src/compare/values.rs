@@ -7,6 +7,7 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::value::{Map, MapKey, Value};
 
 use crate::compare::Accuracy;
+use crate::compare::bound::{BoundShare, UsedBound};
 use crate::compare::distance::{Distance, is_inexact};
 use crate::compare::rule::ulps;
 
@@ -15,6 +16,8 @@ use crate::compare::rule::ulps;
 pub struct Agreement {
     /// The largest distance of two elements in representable values; `None` if no floating element was compared.
     pub ulps: Option<u64>,
+    /// The error bound of which an element takes the largest share; `None` if all outputs must be equal to the expected ones.
+    pub bound: Option<UsedBound>,
 }
 
 /// Reason why two values do not agree.
@@ -27,6 +30,8 @@ pub struct Difference {
     /// The largest distance in representable values, if the value is only inexact: every element beyond its bound is a finite
     /// number with the sign of the expected one, and near it.
     pub ulps: Option<u64>,
+    /// The broken bound of which an element takes the largest share; `None` if no bound is broken.
+    pub bound: Option<UsedBound>,
 }
 
 /// Kind of a difference.
@@ -41,7 +46,7 @@ pub enum DifferenceKind {
 }
 
 pub(super) fn different(kind: DifferenceKind, message: impl Into<String>) -> Difference {
-    Difference { kind, message: message.into(), ulps: None }
+    Difference { kind, message: message.into(), ulps: None, bound: None }
 }
 
 /// Compares an actual value with the expected one. Strings, keys and lengths are always exact.
@@ -108,7 +113,8 @@ pub fn compare_bounded(expected: &Tensor, bound: &Tensor, actual: &Value) -> Res
     let holds = |at: usize, element: ElementType, want: (f64, u64), got: (f64, u64)| {
         Accuracy::Exact.holds(element, want, got) || (want.0.is_finite() && (want.0 - got.0).abs() <= limit(at, want.0))
     };
-    compare_reals(expected, actual, &FloatRule { name: "the bound of each element", holds, limit, ulps: 0 })
+    let rule = FloatRule { name: "the bound of each element", holds, limit, ulps: 0, has_bound: true };
+    compare_reals(expected, actual, &rule)
 }
 
 /// Returns the result of several comparisons: the largest distance of all, or the first difference. Its distance is also that of
@@ -120,7 +126,7 @@ pub fn all_of(results: impl IntoIterator<Item = Result<Agreement, Difference>>) 
             (Ok(sum), Ok(next)) => Ok(less_close(sum, next)),
             (Err(first), Err(next)) => {
                 let ulps = first.ulps.zip(next.ulps).map(|(first, next)| first.max(next));
-                Err(Difference { ulps, ..first })
+                Err(Difference { ulps, bound: UsedBound::worse(first.bound, next.bound), ..first })
             }
             (Err(difference), Ok(_)) | (Ok(_), Err(difference)) => Err(difference),
         };
@@ -132,7 +138,7 @@ pub fn all_of(results: impl IntoIterator<Item = Result<Agreement, Difference>>) 
 }
 
 fn less_close(a: Agreement, b: Agreement) -> Agreement {
-    Agreement { ulps: a.ulps.max(b.ulps) }
+    Agreement { ulps: a.ulps.max(b.ulps), bound: UsedBound::worse(a.bound, b.bound) }
 }
 
 fn at_place(place: &str, result: Result<Agreement, Difference>) -> Result<Agreement, Difference> {
@@ -163,6 +169,7 @@ fn compare_tensors(expected: &Tensor, actual: &Tensor, accuracy: &Accuracy) -> R
                 holds: |_, element, want, got| accuracy.holds(element, want, got),
                 limit: |_, want| accuracy.distance(expected.element_type(), want),
                 ulps: if let Accuracy::Ulp(most) = accuracy { *most } else { 0 },
+                has_bound: accuracy.has_bound(),
             };
             compare_reals(expected, actual, &rule)
         }
@@ -183,7 +190,7 @@ fn compare_exact(expected: &Tensor, actual: &Tensor, same: impl Fn(usize) -> boo
     match mismatches.first() {
         None => Ok(Agreement::default()),
         Some(&at) => {
-            let mismatch = Mismatch { count: mismatches.len(), at, rule: "exact", detail: "", ulps: None };
+            let mismatch = Mismatch { count: mismatches.len(), at, rule: "exact", detail: "", ulps: None, bound: None };
             Err(mismatch.difference(expected, actual))
         }
     }
@@ -200,6 +207,23 @@ struct FloatRule<'a, Holds, Limit> {
     limit: Limit,
     /// The allowed distance in representable values; 0 for rules that are in other units.
     ulps: u64,
+    /// True if the rule allows any distance.
+    has_bound: bool,
+}
+
+impl<Holds, Limit: Fn(usize, f64) -> f64> FloatRule<'_, Holds, Limit> {
+    /// Returns the share of the bound that an element takes by its values, their distance in representable values, and whether the
+    /// rule holds for it.
+    fn share(&self, at: usize, (want, got): (f64, f64), distance: Option<u64>, holds: bool) -> BoundShare {
+        let used = if want == got || (want.is_nan() && got.is_nan()) {
+            0.0
+        } else if self.ulps > 0 {
+            distance.map_or(f64::INFINITY, |ulps| ulps as f64 / self.ulps as f64)
+        } else {
+            (got - want).abs() / (self.limit)(at, want)
+        };
+        BoundShare::of(used, holds)
+    }
 }
 
 /// Compares floats.
@@ -214,8 +238,8 @@ where
 {
     let element = expected.element_type();
     let (wants, gots) = (expected.floats(), actual.floats());
-    let mut agreement = Agreement { ulps: (!wants.is_empty()).then_some(0) };
-    let (mut count, mut worst, mut inexact) = (0, None, Some(0));
+    let mut agreement = Agreement { ulps: (!wants.is_empty()).then_some(0), bound: None };
+    let (mut count, mut worst, mut inexact, mut share) = (0, None, Some(0), BoundShare::Exact);
     for (at, (&want, &got)) in wants.iter().zip(&gots).enumerate() {
         if want == got && want != 0.0 {
             continue;
@@ -223,7 +247,11 @@ where
         let (want_bits, got_bits) = (expected.bits_at(at), actual.bits_at(at));
         let distance = ulps(element, want_bits, got_bits);
         agreement.ulps = agreement.ulps.max(distance);
-        if !(rule.holds)(at, element, (want, want_bits), (got, got_bits)) {
+        let holds = (rule.holds)(at, element, (want, want_bits), (got, got_bits));
+        if rule.has_bound {
+            share = share.max(rule.share(at, (want, got), distance, holds));
+        }
+        if !holds {
             count += 1;
             // A NaN or a wrong sign of zero has no distance and counts as the worst mismatch.
             let rank = distance.filter(|&ulps| ulps > 0).unwrap_or(u64::MAX);
@@ -234,6 +262,8 @@ where
             inexact = inexact.zip(near).map(|(most, ulps)| most.max(ulps));
         }
     }
+    let is_bounded = rule.has_bound && !wants.is_empty();
+    agreement.bound = is_bounded.then(|| UsedBound { element, ulps: (rule.ulps > 0).then_some(rule.ulps), share });
     let Some((at, rank)) = worst else { return Ok(agreement) };
     let want = wants.get(at).copied().unwrap_or_default();
     let mut detail = if rank == u64::MAX { String::new() } else { format!(", {rank} ULP") };
@@ -242,7 +272,8 @@ where
         let got = gots.get(at).copied().unwrap_or_default();
         let _ = write!(detail, ", off by {:e} where {allowed:e} is allowed", (got - want).abs());
     }
-    Err(Mismatch { count, at, rule: rule.name, detail: &detail, ulps: inexact }.difference(expected, actual))
+    let bound = agreement.bound;
+    Err(Mismatch { count, at, rule: rule.name, detail: &detail, ulps: inexact, bound }.difference(expected, actual))
 }
 
 /// Compares complex numbers as reals with one more axis: index 0 is the real part, 1 the imaginary part.
@@ -271,6 +302,8 @@ struct Mismatch<'a> {
     detail: &'a str,
     /// The largest distance, if all of them are near.
     ulps: Option<u64>,
+    /// The bound that they break.
+    bound: Option<UsedBound>,
 }
 
 impl Mismatch<'_> {
@@ -288,7 +321,7 @@ impl Mismatch<'_> {
         let _ = actual.write_element(&mut message, self.at);
         message.push_str(self.detail);
         let kind = DifferenceKind::Values(Distance::between(expected, actual));
-        Difference { ulps: self.ulps, ..different(kind, message) }
+        Difference { ulps: self.ulps, bound: self.bound, ..different(kind, message) }
     }
 }
 

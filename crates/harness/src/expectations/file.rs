@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::expectations::entry::{Entry, EntryFault, quoted};
 use crate::expectations::text::ExpectationText;
+use crate::measure::AccuracyError;
 use crate::promises::{Renames, suite_version};
 use crate::questions::{Completeness, MetadataCounts};
 use crate::run::{CaseResult, Header, Outcome, PatternNames, ProcessorFeatures, Shard, feature_list};
@@ -154,6 +155,9 @@ pub enum ExpectationError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Yaml(#[from] Box<YamlError>),
+    /// The file of the shares of error bounds beside a measurement cannot be read.
+    #[error(transparent)]
+    Accuracy(#[from] AccuracyError),
     /// A key outside of the entries has an invalid value.
     #[error("{path}: {fault}")]
     Header {

@@ -194,7 +194,8 @@ impl Measurement {
                 return None;
             }
             let outcome = entry.map_or(Outcome::Pass, Entry::outcome);
-            return Some(CaseResult { ulps, ..CaseResult::without_details(id, outcome, Level::Required, None) });
+            let plain = CaseResult::without_details(id, outcome, Level::Required, None);
+            return Some(CaseResult { ulps, is_measured: true, ..plain });
         };
         let case = recorded_cases(&version).iter().find(|case| case.id == id)?;
         // At other opsets than today's, the runtime was given another file.
@@ -209,7 +210,8 @@ impl Measurement {
             Measured::Unknown if case.facts.level == Level::Open => Outcome::Pass,
             Measured::NotAccepted | Measured::Unknown => return None,
         };
-        Some(CaseResult { ulps, ..CaseResult::without_details(id, outcome, case.facts.level, case.facts.refusal) })
+        let plain = CaseResult::without_details(id, outcome, case.facts.level, case.facts.refusal);
+        Some(CaseResult { ulps, is_measured: true, ..plain })
     }
 
     /// Returns the outcome of a case of any level that ended without an answer. An entry for several cases is not conclusive for
@@ -382,6 +384,7 @@ mod tests {
         let measurement = Measurement::read("a.yaml", &text, Some(&digests)).unwrap().unwrap();
         let outcome = |id: &str| measurement.result(id).map(|result| result.outcome);
         assert_eq!(outcome(&passing), Some(Outcome::Pass));
+        assert!(measurement.result(&passing).is_some_and(|result| result.is_measured));
         assert_eq!(outcome(&failing), Some(Outcome::Mismatch));
         assert_eq!(outcome(&conditional), None, "another processor may pass");
         assert_eq!(outcome(&format!("{passing}@opset=last")), None, "the runtime does not take the opset");

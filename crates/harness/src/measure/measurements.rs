@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use lzma_rust2::LzmaReader;
 
 use crate::expectations::{ExpectationError, HeaderFault, version_key};
+use crate::measure::accuracy::{AccuracyError, MeasuredAccuracy};
 use crate::measure::digests::MeasuredDigests;
 use crate::measure::measurement::Measurement;
 use crate::runtimes::at_level;
@@ -13,7 +14,7 @@ use crate::runtimes::at_level;
 /// A runtime, its files with the end offset of each in the joined text, and that text, compressed.
 type PackedRuntime = (&'static str, &'static [(&'static str, usize)], &'static [u8]);
 
-/// Measurements and their digests, embedded at build time.
+/// Measurements, their digests and the shares of their error bounds, embedded at build time.
 #[expect(clippy::unreadable_literal, reason = "written by the build script")]
 static RUNTIMES: &[PackedRuntime] = include!(concat!(env!("OUT_DIR"), "/measurements.rs"));
 
@@ -29,6 +30,7 @@ struct MeasuredFile {
     runtime: &'static str,
     version: &'static str,
     read: OnceLock<Measurement>,
+    accuracy: OnceLock<Option<MeasuredAccuracy>>,
 }
 
 impl Measurements {
@@ -53,7 +55,12 @@ impl Measurements {
         let of_runtime = |(runtime, files, _): &PackedRuntime| {
             let runtime = *runtime;
             let versions = files.iter().filter_map(|(name, _)| name.strip_suffix(".yaml"));
-            versions.map(move |version| MeasuredFile { runtime, version, read: OnceLock::new() })
+            versions.map(move |version| MeasuredFile {
+                runtime,
+                version,
+                read: OnceLock::new(),
+                accuracy: OnceLock::new(),
+            })
         };
         let meant = RUNTIMES.iter().filter(|(runtime, ..)| is_meant(runtime));
         let mut files: Vec<MeasuredFile> = meant.flat_map(of_runtime).collect();
@@ -83,6 +90,12 @@ impl Measurements {
     pub fn get(&self, runtime: &str, version: &str) -> Result<Option<&Measurement>, ExpectationError> {
         let file = self.files.iter().find(|file| file.runtime == runtime && file.version == version);
         file.map(MeasuredFile::measurement).transpose()
+    }
+
+    /// Returns the shares of the error bounds that a version of a runtime takes; `None` if the measurement does not have them.
+    pub fn accuracy(&self, runtime: &str, version: &str) -> Result<Option<&MeasuredAccuracy>, AccuracyError> {
+        let file = self.files.iter().find(|file| file.runtime == runtime && file.version == version);
+        file.map_or(Ok(None), MeasuredFile::accuracy)
     }
 
     /// Returns the measurement of the newest version of a runtime.
@@ -120,6 +133,16 @@ impl MeasuredFile {
         Ok(self.read.get_or_init(|| measurement))
     }
 
+    fn accuracy(&self) -> Result<Option<&MeasuredAccuracy>, AccuracyError> {
+        if let Some(read) = self.accuracy.get() {
+            return Ok(read.as_ref());
+        }
+        let path = format!("expectations/{}/{}.{}", self.runtime, self.version, MeasuredAccuracy::EXTENSION);
+        let text = self.text(MeasuredAccuracy::EXTENSION);
+        let read = text.map(|text| MeasuredAccuracy::parse(&path, text)).transpose()?;
+        Ok(self.accuracy.get_or_init(|| read).as_ref())
+    }
+
     /// Returns the text of the file with this extension.
     fn text(&self, extension: &str) -> Option<&'static str> {
         let at = RUNTIMES.iter().position(|(runtime, ..)| *runtime == self.runtime)?;
@@ -155,5 +178,16 @@ mod tests {
             let unreadable = measurement.unreadable();
             assert!(unreadable.is_empty(), "{} {}: {unreadable:?}", measurement.runtime(), measurement.version());
         }
+    }
+
+    #[test]
+    fn the_shares_of_bounds_of_every_measurement_can_be_read() {
+        for all in [Measurements::embedded(), Measurements::at_levels()] {
+            for file in &all.files {
+                let read = all.accuracy(file.runtime, file.version).unwrap();
+                assert_eq!(read.is_some(), file.text(MeasuredAccuracy::EXTENSION).is_some());
+            }
+        }
+        assert!(Measurements::embedded().accuracy("onnxruntime", "0.0.1").unwrap().is_none());
     }
 }

@@ -1,5 +1,6 @@
 //! Measurements: outcomes of every case given to a version of a runtime, read from its expectation file.
 
+mod accuracy;
 mod answer;
 mod at_opset;
 mod conformance;
@@ -17,6 +18,7 @@ mod similar;
 mod tools;
 mod unchanged;
 
+pub use accuracy::{AccuracyError, BoundUse, MeasuredAccuracy};
 pub use answer::{NodeAnswer, NodeVerdict};
 pub use conformance::{Conformance, OperatorConformance, is_required};
 pub use digests::MeasuredDigests;

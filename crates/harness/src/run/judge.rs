@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use onnx_conformance_cases::case::{Case, DataSet, ExpectedOutput, Named, Refusal, Variant, named_cells};
-use onnx_conformance_cases::compare::{Agreement, Difference, DifferenceKind, Distance, all_of};
+use onnx_conformance_cases::compare::{Agreement, Difference, DifferenceKind, Distance, UsedBound, all_of};
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::message::MAX_MESSAGE;
@@ -139,12 +139,14 @@ pub(crate) fn judge_outputs(case: &Case, runtime: &dyn Host) -> CaseResult {
                 match check_outputs(&data.outputs, &values) {
                     Ok(agreement) => {
                         result.ulps = result.ulps.max(agreement.ulps);
+                        result.bound = UsedBound::worse(result.bound, agreement.bound);
                         continue;
                     }
                     Err(difference) => {
                         result.distance = distance_of(difference.kind);
                         // The distances in later data sets are unknown.
                         result.ulps = difference.ulps.filter(|_| number + 1 == case.data.len());
+                        result.bound = difference.bound;
                         (outcome_of(difference.kind), difference.message)
                     }
                 }
@@ -219,7 +221,7 @@ pub(crate) fn failure(ended: Ended, missing: &mut Option<String>) -> (Outcome, S
 fn check_outputs(expected: &[ExpectedOutput], actual: &[Value]) -> Result<Agreement, Difference> {
     if expected.len() != actual.len() {
         let message = format!("expected {} outputs, got {}", expected.len(), actual.len());
-        return Err(Difference { kind: DifferenceKind::Shape, message, ulps: None });
+        return Err(Difference { kind: DifferenceKind::Shape, message, ulps: None, bound: None });
     }
     all_of(expected.iter().zip(actual).map(|(expected, actual)| {
         expected.expected.check(actual).map_err(|difference| Difference {
@@ -258,7 +260,7 @@ fn judge_refusal(case: &Case, refusal: &Refusal, runtime: &dyn Host, declaration
 mod tests {
     use super::*;
     use onnx_conformance_cases::case::Expected;
-    use onnx_conformance_cases::compare::Accuracy;
+    use onnx_conformance_cases::compare::{Accuracy, BoundShare};
     use onnx_conformance_cases::suite::{CaseGroup, HostileCases, Source};
 
     /// A host that ends hostile requests in a fixed way, and runs others with the built-in executor.
@@ -360,6 +362,33 @@ mod tests {
         check(1, [near, 1.0], Outcome::Mismatch, Some(3));
         check(1, [near, 7.0], Outcome::Mismatch, None);
         check(2, [near, 1.0], Outcome::Mismatch, None);
+    }
+
+    #[test]
+    fn a_result_has_the_largest_share_of_a_bound_in_all_data_sets() {
+        let element = onnx_conformance_reference::dtype::ElementType::Float;
+        let above_one = |ulps: f64| {
+            let value = 1.0 + ulps * f64::from(f32::EPSILON);
+            Value::Tensor(onnx_conformance_reference::tensor::Tensor::of_floats(element, &[1], &[value]).unwrap())
+        };
+        let data = |ulps: f64| {
+            let expected = Expected::Value(above_one(ulps), Accuracy::Ulp(4));
+            DataSet { inputs: Vec::new(), outputs: vec![ExpectedOutput { name: "a".to_owned(), expected }] }
+        };
+        let [known, ..] = KINDS;
+        let (unit, _) = known.rsplit_once('/').unwrap();
+        let mut case =
+            HostileCases.load(&CaseGroup { name: unit.to_owned() }, &|id| id == known).unwrap().swap_remove(0);
+        (case.is_hostile, case.data) = (false, vec![data(0.0), data(2.0)]);
+        for (ulps, outcome, share) in [
+            (0.0, Outcome::Pass, BoundShare::Half),
+            (4.0, Outcome::Pass, BoundShare::Whole),
+            (9.0, Outcome::Mismatch, BoundShare::Fourfold),
+        ] {
+            let fake = Fake { ended: outputs(vec![above_one(ulps)]), refuses_memory: false };
+            let result = judge(&case, &fake, &fake.declaration());
+            assert_eq!((result.outcome, result.bound), (outcome, Some(UsedBound { element, ulps: Some(4), share })));
+        }
     }
 
     #[test]

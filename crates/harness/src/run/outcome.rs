@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use onnx_conformance_cases::case::{
     Case, CaseId, Cell, Level, OutputEvidence, RefusalClass, RuleRef, UpstreamOverride, Variant,
 };
-use onnx_conformance_cases::compare::Distance;
+use onnx_conformance_cases::compare::{Distance, UsedBound};
 
 use crate::escape;
 use crate::questions::{Completeness, Metadata};
@@ -329,6 +329,9 @@ pub struct CaseResult {
     /// Distance of a mismatch from the expected output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance: Option<Distance>,
+    /// The error bound of which an element of the outputs takes the largest share. A mismatch has it only if it breaks a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<UsedBound>,
     /// The outcome of the first run, if the case ended differently when re-run in a fresh process. The other fields are about the
     /// re-run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -368,6 +371,9 @@ pub struct CaseResult {
     /// Parts of the model whose metadata a tool drops; `None` if it was not asked with metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropped: Option<BTreeSet<Metadata>>,
+    /// True if the result is that of the measurement, since the case is unchanged and was not run again.
+    #[serde(default, rename = "measured", skip_serializing_if = "std::ops::Not::not")]
+    pub is_measured: bool,
     /// Duration in milliseconds.
     pub ms: f64,
 }
@@ -404,6 +410,7 @@ impl CaseResult {
             missing: None,
             ulps: None,
             distance: None,
+            bound: None,
             flaky: None,
             level,
             class,
@@ -417,6 +424,7 @@ impl CaseResult {
             optimized: None,
             completeness: None,
             dropped: None,
+            is_measured: false,
             ms: 0.0,
         }
     }

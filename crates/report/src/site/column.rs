@@ -8,7 +8,7 @@ use serde::Serialize;
 use onnx_conformance_cases::case::{Case, CaseId, Variant};
 use onnx_conformance_cases::suite::{Generated, GraphCases, RecordedCase, Source as _};
 use onnx_conformance_harness::expectations::ExpectationError;
-use onnx_conformance_harness::measure::{Measured, Measurement, Measurements};
+use onnx_conformance_harness::measure::{Measured, MeasuredAccuracy, Measurement, Measurements};
 use onnx_conformance_harness::run::{CaseResult, Outcome, ProcessorFeatures, Read, feature_list};
 use onnx_conformance_subject::{Accepted, Opsets};
 
@@ -40,6 +40,8 @@ pub struct Column {
     pub(crate) remarks: Vec<String>,
     /// Cases of other operators that executed an operator, by operator, as reported in results.
     pub(crate) uses: BTreeMap<String, BTreeSet<String>>,
+    /// Shares of the error bounds that outputs take, if the measurement has them.
+    pub(crate) accuracy: Option<MeasuredAccuracy>,
     origin: Origin,
 }
 
@@ -78,22 +80,27 @@ impl Column {
 
     /// Returns the committed measurements, by runtime and version.
     pub fn committed() -> Result<Vec<Column>, ExpectationError> {
-        let of = |measurement: &'static Measurement| Column {
-            key: key(&format!("{}-{}", measurement.runtime(), measurement.version())),
-            runtime: measurement.runtime().to_owned(),
-            version: measurement.version().to_owned(),
-            file: None,
-            date: measurement.date().map(str::to_owned),
-            platform: measurement
-                .platform()
-                .map(|platform| platform.to_owned() + &processor_suffix(measurement.processor())),
-            digest: measurement.suite().map(str::to_owned),
-            accepts: measurement.accepts().cloned(),
-            remarks: Vec::new(),
-            uses: BTreeMap::new(),
-            origin: Origin::Committed(measurement),
+        let measurements = Measurements::embedded();
+        let of = |measurement: &'static Measurement| -> Result<Column, ExpectationError> {
+            let accuracy = measurements.accuracy(measurement.runtime(), measurement.version())?;
+            Ok(Column {
+                key: key(&format!("{}-{}", measurement.runtime(), measurement.version())),
+                runtime: measurement.runtime().to_owned(),
+                version: measurement.version().to_owned(),
+                file: None,
+                date: measurement.date().map(str::to_owned),
+                platform: measurement
+                    .platform()
+                    .map(|platform| platform.to_owned() + &processor_suffix(measurement.processor())),
+                digest: measurement.suite().map(str::to_owned),
+                accepts: measurement.accepts().cloned(),
+                remarks: Vec::new(),
+                uses: BTreeMap::new(),
+                accuracy: accuracy.cloned(),
+                origin: Origin::Committed(measurement),
+            })
         };
-        Ok(Measurements::embedded().all()?.into_iter().map(of).collect())
+        measurements.all()?.into_iter().map(of).collect()
     }
 
     /// Creates a column from a results file called `path`, for the suite with this digest.
@@ -122,6 +129,7 @@ impl Column {
             read.results.iter().for_each(|result| *outcomes.entry(result.outcome).or_default() += 1);
             Origin::OtherSuite { outcomes }
         };
+        let accuracy = matches!(origin, Origin::Results(_)).then(|| MeasuredAccuracy::of_results(&read.results));
         let machine = &header.machine;
         Column {
             key: key(&format!("{}-{}", header.runtime.name, header.runtime.version)),
@@ -141,6 +149,7 @@ impl Column {
             accepts: declared(read),
             remarks,
             uses: uses(read),
+            accuracy: accuracy.filter(|accuracy| !accuracy.is_empty()),
             origin,
         }
     }

@@ -21,6 +21,7 @@ mod rules;
 mod sample;
 mod search;
 mod severity;
+mod shares;
 mod static_pages;
 mod table;
 mod together;

@@ -18,6 +18,7 @@ use crate::site::findings::FindingData;
 use crate::site::front::text;
 use crate::site::intern::Interned;
 use crate::site::sample::{Sample, Samples};
+use crate::site::shares::{Shares, shares};
 use crate::site::table::{Levels, VersionTable, states};
 
 /// Lines of the standard's text of each operator version, by its name.
@@ -30,6 +31,7 @@ pub(crate) struct OperatorData<'a> {
     name: &'a str,
     summary: &'a str,
     accuracy: Vec<(String, String)>,
+    shares: Shares<'a>,
     rules: Vec<RuleData<'a>>,
     sentences: Vec<SentenceData>,
     versions: Vec<VersionData<'a>>,
@@ -139,6 +141,9 @@ struct BehaviourData<'a> {
     /// By version: the end of each id, and the positions of its outcomes and of its settings.
     #[serde(rename = "v")]
     cases: BTreeMap<u32, Vec<(&'a str, usize, usize)>>,
+    /// By version: the positions of the cases that are open although the behaviour is not, or the reverse.
+    #[serde(rename = "x", skip_serializing_if = "BTreeMap::is_empty")]
+    other_levels: BTreeMap<u32, Vec<usize>>,
 }
 
 /// Parts of an operator's page.
@@ -186,6 +191,7 @@ pub(crate) fn operator<'a>(parts: OperatorParts<'a>) -> Result<OperatorData<'a>,
         name: &file.op,
         summary: &file.summary,
         accuracy: file.accuracy.sentences(),
+        shares: shares(tables, columns),
         rules: rules(file),
         sentences: sentences.sentences.iter().map(sentence_data).collect(),
         versions,
@@ -336,14 +342,15 @@ fn behaviours<'a>(
                 refusal: behaviour.is_refusal,
                 edge: behaviour.is_edge,
                 cases: BTreeMap::new(),
+                other_levels: BTreeMap::new(),
             });
             let letters: String = case.measured.iter().map(|measured| letter(*measured)).collect();
             let rest = case.name.strip_prefix(&behaviour.name).unwrap_or(&case.name);
-            data.cases.entry(table.version.since).or_default().push((
-                rest,
-                outcomes.position(letters),
-                settings.position(case.settings.clone()),
-            ));
+            let cases = data.cases.entry(table.version.since).or_default();
+            if (case.level == Level::Open) != (data.level == Level::Open) {
+                data.other_levels.entry(table.version.since).or_default().push(cases.len());
+            }
+            cases.push((rest, outcomes.position(letters), settings.position(case.settings.clone())));
         }
     }
     all.into_values().collect()

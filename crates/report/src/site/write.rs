@@ -80,6 +80,7 @@ const ASSETS: &[(&str, &str)] = &[
     ("layout.js", include_str!("assets/layout.js")),
     ("drawing.js", include_str!("assets/drawing.js")),
     ("does.js", include_str!("assets/does.js")),
+    ("histogram.js", include_str!("assets/histogram.js")),
     ("model_graph.js", include_str!("assets/model_graph.js")),
     ("opsets.js", include_str!("assets/opsets.js")),
     ("model.js", include_str!("assets/model.js")),

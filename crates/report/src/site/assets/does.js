@@ -1,6 +1,6 @@
 "use strict";
 
-/** Pictures of what an operator does, drawn from cases: padding by mode, the windows of pooling, and the coordinates of Resize. */
+/** Pictures of what an operator does, drawn from cases: padding by mode, the windows of pooling, the coordinates of Resize, and the rows of Softmax. */
 (() => {
   const { el, link, code } = site;
   const [CELL, ROW] = [38, 26];
@@ -161,7 +161,70 @@
     return figure(data, name, sample, `coordinate_transformation_mode="${mode}"`, `Input ${input.values.map(short).join(" ")}: outputs ${label}`, [width, 70], drawn);
   }
 
+  /** The shares of the elements of a lane. The largest is subtracted first, so that nothing overflows. */
+  function shares(values) {
+    const most = Math.max(...values);
+    const powers = values.map((value) => Math.exp(value - most));
+    const sum = powers.reduce((total, one) => total + one, 0);
+    return powers.map((one) => one / sum);
+  }
+
+  /** The positions of the elements of each lane of a matrix along an axis. */
+  function lanesOf([rows, columns], axis) {
+    const [lanes, length] = axis === 1 ? [rows, columns] : [columns, rows];
+    return Array.from({ length: lanes }, (_, lane) => Array.from({ length }, (__, at) => (axis === 1 ? lane * columns + at : at * columns + lane)));
+  }
+
+  /** A case of Softmax with the attributes of a node in words, on a matrix whose lanes give the expected outputs. */
+  function softmaxCase([name, sample]) {
+    if (name.startsWith("refuse/") || !sample.node) return [];
+    const { axis: given } = attributes(sample.node);
+    const axis = given === undefined || given === -1 ? 1 : given;
+    const [input, output] = [tensors(sample.text, "inputs").get("input"), [...tensors(sample.text, "expected").values()][0]];
+    if (!input || !output || input.shape.length !== 2 || output.shape.join() !== input.shape.join() || ![0, 1].includes(axis)) return [];
+    const isShown = input.values.length > 0 && input.values.every((value) => Number.isFinite(value) && String(value).length <= 5);
+    if (!isShown || input.shape[0] > 4 || input.shape[1] > 5) return [];
+    const lanes = lanesOf(input.shape, axis);
+    const isRight = lanes.every((lane) => shares(lane.map((at) => input.values[at])).every((share, at) => Math.abs(share - output.values[lane[at]]) <= 1e-2));
+    return isRight ? [{ name, sample, axis, input, output, lanes, words: given === undefined ? "axis left out" : `axis=${given}` }] : [];
+  }
+
+  /** The input and the output of Softmax side by side, lane by lane. An output is filled as far as its share of the lane. */
+  function softmaxed(data, { name, sample, axis, input, output, lanes, words }) {
+    const [rows, columns] = input.shape;
+    const gap = 8;
+    const wide = Math.max(CELL, 8 * Math.max(...input.values.map((value) => String(value).length)) + 6);
+    const [stepX, stepY] = axis === 1 ? [wide, ROW + gap] : [wide + gap, ROW];
+    const [width, height] = [wide - 2, ROW - 2];
+    const right = columns * stepX + 34;
+    const place = (at, start) => [start + (at % columns) * stepX, 4 + Math.floor(at / columns) * stepY];
+    const box = (at, start, text, share) => {
+      const [x, y] = place(at, start);
+      const filled = share === undefined ? null : site.svg("g", { class: "s-r" }, site.svg("rect", { x, y, width: Math.max(width * share, 1), height }));
+      return [site.svg("g", { class: share === undefined ? "s-r" : "beside" }, site.svg("rect", { x, y, width, height, rx: 3 })), filled,
+        site.svg("text", { x: x + width / 2, y: y + height / 2 + 4, "text-anchor": "middle", class: "given" }, text)];
+    };
+    const arrows = lanes.map((lane) => {
+      const y = 4 + Math.floor(lane[0] / columns) * stepY + height / 2;
+      return axis === 1 ? site.svg("text", { x: right - 20, y: y + 4, "text-anchor": "middle", class: "given" }, "→") : null;
+    });
+    const middle = axis === 1 ? [] : [site.svg("text", { x: right - 20, y: 8 + (rows * stepY) / 2, "text-anchor": "middle", class: "given" }, "→")];
+    const drawn = [input.values.map((value, at) => box(at, 0, String(value))), arrows, middle, output.values.map((value, at) => box(at, right, value.toFixed(2), value))].flat(3);
+    const label = lanes.map((lane) => `${lane.map((at) => input.values[at]).join(" ")} give ${lane.map((at) => output.values[at].toFixed(2)).join(" ")}`).join("; ");
+    return figure(data, name, sample, words, `Input and output ${axis === 1 ? "by row" : "by column"}: ${label}`, [right + columns * stepX, rows * stepY + 4], drawn);
+  }
+
+  /** Cases of Softmax, one for each axis. */
+  function softmaxes(data) {
+    const found = new Map();
+    for (const one of Object.entries(data.samples).flatMap(softmaxCase).sort((a, b) => distinct(b.input) - distinct(a.input))) {
+      if (!found.has(one.words)) found.set(one.words, one);
+    }
+    return [...found.values()].sort((a, b) => b.axis - a.axis || b.words.localeCompare(a.words)).map((one) => softmaxed(data, one));
+  }
+
   const ABOUT = {
+    Softmax: "Cases on a matrix: the input, and beside it the output. The outputs along the axis sum to 1; each is filled as far as its share.",
     Pad: "Outputs of cases. Outlined cells are padding.",
     Resize: "Cases over one axis with mode=\"linear\". The upper row is the input; a dot shows where each output lies in it, with its value.",
   };
@@ -170,6 +233,7 @@
   function pictures(data) {
     if (data.name === "Pad") return ["constant", "edge", "reflect", "wrap"].map((mode) => padded(data, mode)).filter(Boolean);
     if (data.name === "Resize") return Object.keys(COORDINATES).map((mode) => resized(data, mode)).filter(Boolean);
+    if (data.name === "Softmax") return softmaxes(data);
     return POOLS[data.name] ? pools(data) : [];
   }
 

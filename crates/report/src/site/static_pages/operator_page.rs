@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use onnx_conformance_cases::compare::BoundShare;
 use onnx_conformance_cases::generate::OperatorFile;
 use onnx_conformance_harness::measure::Measured;
 use onnx_conformance_harness::run::Outcome;
@@ -49,6 +50,9 @@ impl OperatorSources<'_> {
         page.section("Findings", self.findings(&place));
         page.section("Rules", self.rules());
         page.section("Accuracy", self.accuracy());
+        if let Some(newest) = self.tables.last() {
+            page.section("Measured accuracy", self.shares(newest, &place));
+        }
         page.section("Sentences of the standard", self.sentences());
         Ok(page)
     }
@@ -138,6 +142,44 @@ impl OperatorSources<'_> {
         Html::terms("accuracy", sentences.into_iter().map(|(types, rule)| (Html::from(types), Html::from(rule))))
     }
 
+    /// Returns the numbers of cases of a version by the share of their error bound that their outputs take. An operator whose outputs
+    /// are exact has none.
+    fn shares(&self, table: &VersionTable, place: &Place) -> Html {
+        let (mut rows, mut without) = (Vec::new(), Vec::new());
+        for column in self.columns {
+            let Some(accuracy) = &column.accuracy else {
+                without.push(column.title());
+                continue;
+            };
+            for used in accuracy.of(&table.version) {
+                let runtime = place.link(Address::Runtime(&column.key), column.title());
+                let counts = used.cases.iter().map(|count| Html::from(count.to_string()));
+                let row = [runtime, used.element.name().into(), used.bound().into()].into_iter().chain(counts);
+                rows.push(row.collect::<Vec<Html>>());
+            }
+        }
+        let is_exact = self.file.accuracy.sentences().iter().all(|(_, rule)| rule == "exact");
+        if rows.is_empty() && (is_exact || without.is_empty()) {
+            return Html::default();
+        }
+        let title =
+            format!("Number of cases of {}-{} by the share of their error bound", self.file.op, table.version.since);
+        let head = ["runtime", "type", "bound"].map(str::to_owned).into_iter().chain(BoundShare::ALL.map(share_title));
+        let quiet = |text: String| Html::with("p", &[("class", "quiet")], text);
+        let table = if rows.is_empty() {
+            Html::default()
+        } else {
+            let about = "The worst element of a case decides. The bound lies between `up to the bound` and `beyond`.";
+            Html::from([quiet(about.to_owned()), Html::table(&title, head, rows)])
+        };
+        let missing = if without.is_empty() {
+            Html::default()
+        } else {
+            quiet(format!("These measurements do not have the numbers of cases by error: {}.", without.join(", ")))
+        };
+        Html::from([table, missing])
+    }
+
     /// Returns the number of sentences by state.
     fn sentences(&self) -> Html {
         let totals = OperatorText::totals(std::slice::from_ref(self.sentences));
@@ -175,6 +217,17 @@ fn outcomes(table: &VersionTable, columns: &[Column], place: &Place) -> Html {
     let head = std::iter::once("runtime").chain(names.iter().copied());
     let about = format!("{} cases, also those that the standard only recommends or leaves open.", table.cases.len());
     Html::from([Html::with("p", &[("class", "quiet")], about), Html::table(&title, head, rows)])
+}
+
+/// Returns the title of the column of a share.
+fn share_title(share: BoundShare) -> String {
+    match share {
+        BoundShare::Exact => "exact".to_owned(),
+        BoundShare::Whole => "up to the bound".to_owned(),
+        BoundShare::Fourfold => "beyond, up to 4 times".to_owned(),
+        BoundShare::More => "beyond, more".to_owned(),
+        part => format!("up to {part}"),
+    }
 }
 
 const INEXACT: &str = "inexact";
@@ -257,10 +310,12 @@ fn parameters(spec: &OpSpec) -> Html {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onnx_conformance_cases::compare::UsedBound;
     use onnx_conformance_cases::generate::OperatorCatalog;
     use onnx_conformance_harness::findings::Findings;
     use onnx_conformance_harness::run::test_results::result;
-    use onnx_conformance_harness::run::{Header, Read, Selected};
+    use onnx_conformance_harness::run::{CaseResult, Header, Read, Selected};
+    use onnx_conformance_reference::dtype::ElementType;
     use onnx_conformance_reference::spec::OperatorVersion;
     use onnx_conformance_subject::Declaration;
 
@@ -271,7 +326,11 @@ mod tests {
     /// Returns the page of `NonZero` with the committed columns and one of a hostile name.
     fn text() -> String {
         let mut columns = Column::committed().unwrap();
-        let results = vec![result("ai.onnx/NonZero-13/scalar/X=0/T=float", Outcome::Crash)];
+        let bound = Some(UsedBound { element: ElementType::Float, ulps: Some(4), share: BoundShare::Half });
+        let results = vec![
+            result("ai.onnx/NonZero-13/scalar/X=0/T=float", Outcome::Crash),
+            CaseResult { bound, ..result("ai.onnx/NonZero-13/scalar/X=1/T=float", Outcome::Pass) },
+        ];
         let header = Header::new(Declaration::named(HOSTILE, HOSTILE), "d".to_owned(), Selected::default());
         columns.push(Column::from_results(HOSTILE, &Read { header, results, is_torn: false }, "d"));
         let versions = [9, 13].map(|since| OperatorVersion::new("ai.onnx", "NonZero", since));
@@ -302,6 +361,8 @@ mod tests {
             "href=\"../../index.html#/op/ai.onnx/NonZero\"",
             "<th scope=\"col\">crash</th>",
             "<th scope=\"col\">to opset 9</th><th scope=\"col\">to opset 13</th>",
+            "<td>float</td><td>4 ULP</td><td>0</td><td>0</td><td>0</td><td>0</td><td>1</td><td>0</td><td>0</td><td>0</td>",
+            "These measurements do not have the numbers of cases by error: ",
         ] {
             assert!(text.contains(part), "no {part} in {text}");
         }
