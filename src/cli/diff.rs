@@ -124,7 +124,9 @@ impl Arguments {
         let to = self.from.as_deref().map(|second| match version_of_suite(second) {
             Some(version) => Ok(version),
             None if second.starts_with(|c: char| c.is_ascii_digit()) => Ok(second),
-            None => Err(Usage(format!("'{second}' is no version of the suite, as {first} is; write for example {first} {SUITE}@{SUITE_VERSION}"))),
+            None => Err(Usage(format!(
+                "'{second}' is no version of the suite, as {first} is; write for example {SUITE}@{SUITE_VERSION}"
+            ))),
         });
         Ok(Some(SuiteDiff::new(from, to.transpose()?)?))
     }
@@ -163,6 +165,12 @@ fn number(text: &str) -> Result<u32, Usage> {
 fn opset_of(text: &str, name: &OperatorName) -> Result<u32, Usage> {
     if text.chars().all(|c| c.is_ascii_digit()) {
         return number(text);
+    }
+    if version_of_suite(text).is_some() {
+        let name = &name.name;
+        return Err(Usage(format!(
+            "{name} is an operator, and {text} a version of the suite; `diff` compares two of one kind"
+        )));
     }
     let other = OperatorName::parse(text)?;
     if (&other.domain, &other.name) != (&name.domain, &name.name) {

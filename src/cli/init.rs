@@ -155,8 +155,8 @@ impl Init<'_> {
         let mut files = self.options.from_results.iter().fold(files, reading);
         if self.runs() > 1 && self.results.is_some() {
             return Err(Usage(
-                "--results is the file of one run; with --runs, write the results of each run with `onnx-conformance run --results r.jsonl`, \
-                 and give the files to `run --init` with --from-results"
+                "--results is the file of one run; with --runs, write the results of each run with \
+                 `onnx-conformance run --results r.jsonl`, and give the files to `run --init` with --from-results"
                     .to_owned(),
             ));
         }

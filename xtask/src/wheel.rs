@@ -141,8 +141,8 @@ fn try_out(wheel: &Path) -> Result<()> {
     test_api(&user, PYTEST)?;
     fs::write(user.folder.join("my_adapter.py"), "import onnx_conformance_adapter\n")?;
     for (command, arguments) in [
-        ("python", ["-c", "import onnx_conformance.pytest as it; it.backend('some.module')", ""]),
-        (program, ["smoke", "--runtime", "python my_adapter.py"]),
+        ("python", ["-c", "import onnx_conformance.pytest as it; it.backend('some.module')", "", ""]),
+        (program, ["run", "--smoke", "--runtime", "python my_adapter.py"]),
     ] {
         let said = text_of(&user.output(command, &arguments)?);
         ensure!(said.contains("pip install 'onnx-conformance[adapters]'"), "without onnx, {command} says: {said}");
