@@ -11,6 +11,7 @@ use onnx_conformance_cases::suite::{FilterError, Generated, Releases, SUITE_VERS
 use onnx_conformance_harness::{exit, interrupt};
 
 use crate::cli::old_names::translate;
+use crate::cli::screen::shortened;
 use crate::cli::usage::{Nothing, Usage};
 use crate::cli::{
     check, compare, convert, coverage, diff, explain, export, finding, list, manual, measured, merge, op, pool, print,
@@ -124,7 +125,8 @@ fn run() -> u8 {
     {
         print::note(&format!("`{old}` is now `{new}`; the old name goes with the next version"));
     }
-    let done = arguments.command.run();
+    let command = &arguments.command;
+    let done = if command.is_shortened() { shortened(|| command.run()) } else { command.run() };
     remove_temporary();
     match done {
         Ok(code) => code,
@@ -165,6 +167,20 @@ impl Command {
             Command::Show(arguments) => show::main(arguments),
             Command::SubmitCheck(arguments) => submit_check::main(arguments),
             Command::Trace(arguments) => trace::main(arguments),
+        }
+    }
+
+    /// Returns true if the output is shortened to the screen of a terminal.
+    fn is_shortened(&self) -> bool {
+        match self {
+            Command::Check(arguments) => arguments.is_shortened(),
+            Command::Compare(arguments) => arguments.is_shortened(),
+            Command::Coverage(arguments) => arguments.is_shortened(),
+            Command::Diff(arguments) => arguments.is_shortened(),
+            Command::List(arguments) => arguments.is_shortened(),
+            Command::Show(arguments) => arguments.is_shortened(),
+            Command::Trace(arguments) => arguments.is_shortened(),
+            _ => false,
         }
     }
 

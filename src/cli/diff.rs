@@ -51,7 +51,8 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["opset", "format"])]
     text: bool,
 
-    /// Print every change. By default, the first ones of each kind are printed for versions of the suite
+    /// Print everything. By default, the first changes of each kind between two versions of the suite are printed, and output that
+    /// exceeds the screen of a terminal is shortened
     #[arg(long)]
     all: bool,
 
@@ -102,6 +103,11 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 }
 
 impl Arguments {
+    /// Returns true if the output is shortened to the screen of a terminal.
+    pub(crate) fn is_shortened(&self) -> bool {
+        self.format == Format::Text && !self.all
+    }
+
     /// Returns true if the output is JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.format == Format::Json

@@ -51,6 +51,7 @@ mod run_mode;
 pub(crate) mod runtime;
 mod runtime_name;
 mod runtime_target;
+mod screen;
 mod session;
 mod shard;
 mod show;

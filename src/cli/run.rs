@@ -48,6 +48,9 @@ use crate::cli::{last_failures, options, print};
 /// Number of failing cases that are printed without `--show`.
 const SHOWN: usize = 30;
 
+/// Way to print more failing cases than fit the screen.
+const SHOW_HINT: &str = "--show 30 prints 30 failing cases, and --show 0 all";
+
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -108,7 +111,7 @@ pub(crate) struct Arguments {
     #[arg(long, help_heading = "Output", value_name = "DIR")]
     failures: Option<PathBuf>,
 
-    /// Print at most this many failing cases; 0 for all [default: 30]
+    /// Print at most this many failing cases; 0 for all [default: 30, and on a terminal those that fit the screen]
     #[arg(long, help_heading = "Output", value_name = "N", value_parser = options::shown, allow_negative_numbers = true)]
     show: Option<usize>,
 
@@ -537,6 +540,7 @@ impl Arguments {
     fn reporters(&self) -> Vec<Box<dyn Reporter>> {
         let show = Show { by: self.by, most: self.show(), command: self.command() };
         let terminal: Box<dyn Reporter> = match self.format {
+            Form::Text if self.show.is_none() => Box::new(TerminalReporter::new(show).shortened(SHOW_HINT)),
             Form::Text => Box::new(TerminalReporter::new(show)),
             Form::Json => Box::new(JsonReporter),
         };
