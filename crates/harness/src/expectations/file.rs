@@ -487,7 +487,10 @@ mod tests {
         let text = Expectations::parse("a.yaml", versioned).unwrap().to_yaml();
         assert_eq!(Expectations::parse("a.yaml", &text).unwrap().version.as_deref(), Some("1.2.3"));
         let head = text.lines().next().unwrap();
-        assert!(head.starts_with("# ") && !head.contains("docs/"), "the file of a package names a file of the checkout: {head}");
+        assert!(
+            head.starts_with("# ") && !head.contains("docs/"),
+            "the file of a package names a file of the checkout: {head}"
+        );
         for (runtime, version) in [("a b\nc: d", "1"), ("..", "1"), ("a", "../b")] {
             let file = Expectations { version: Some(version.to_owned()), ..Expectations::empty(runtime) };
             let error = Expectations::parse("a.yaml", &file.to_yaml()).unwrap_err().to_string();
