@@ -19,8 +19,11 @@ const GOOD_ROWS: usize = 8;
 /// Rows at the end of the last part, which often has the totals.
 const LAST_ROWS: usize = 4;
 
-/// Rows for the line about omitted lines, which may be long, and for the prompt.
-const RESERVED: usize = 3;
+/// Rows for the lines about omitted parts and lines, the last of which may be long, and for the prompt.
+const RESERVED: usize = 4;
+
+/// Maximum number of omitted parts to name, and of characters of each name.
+const NAMED: (usize, usize) = (4, 14);
 
 /// Option to print everything.
 #[derive(Clone, Copy, Debug, Args)]
@@ -97,16 +100,35 @@ fn fitted(text: &str, size: Size, hint: &str) -> String {
     let most = (1..=budget).rev().find(|most| needed(&chosen, *most) <= budget).unwrap_or(1);
     let (mut short, mut shown) = (String::new(), 0);
     for (number, part) in (1..).zip(&chosen) {
+        let is_last = number == chosen.len();
+        if is_last {
+            name_omitted(&mut short, parts.get(chosen.len() - 1..parts.len() - 1).unwrap_or_default());
+        }
         if part.is_apart {
             short.push('\n');
         }
-        let last_rows = if number == chosen.len() { LAST_ROWS } else { 0 };
+        let last_rows = if is_last { LAST_ROWS } else { 0 };
         shown += part.write(&mut short, size, most, last_rows);
     }
     let all: usize = parts.iter().map(|part| part.lines.len()).sum();
     // Writing to a string cannot fail.
     let _ = write!(short, "{} of {all} lines are omitted to fit the screen; {hint}", all - shown);
     short
+}
+
+/// Writes how many parts are omitted, with the first of their names.
+fn name_omitted(text: &mut String, omitted: &[Part<'_>]) {
+    let mut names: Vec<String> = Vec::new();
+    for part in omitted {
+        let name = part.name();
+        if names.len() < NAMED.0 && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if !names.is_empty() {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "... {} more parts: {}", omitted.len(), names.join("; "));
+    }
 }
 
 /// Splits a text into parts.
@@ -131,6 +153,13 @@ fn parts(text: &str, size: Size) -> Vec<Part<'_>> {
 }
 
 impl Part<'_> {
+    /// Returns the beginning of the first line: `cases` for "cases, with their levels".
+    fn name(&self) -> String {
+        let line = self.lines.first().map(|line| strip_str(line).to_string()).unwrap_or_default();
+        let name = line.trim_start().split([',', ':']).next().unwrap_or_default();
+        name.chars().take(NAMED.1).collect()
+    }
+
     /// Returns the rows that the part takes if it is shortened to this many.
     fn rows_within(&self, most: usize) -> usize {
         self.rows.min(most).saturating_add(usize::from(self.is_apart))
@@ -225,6 +254,10 @@ mod tests {
         assert!(rows(&short) < SIZE.rows && rows(&short) > SIZE.rows - 12, "{short}");
         assert!(short.contains("unexpected 3\n") && !short.contains("unexpected 20\n"), "{short}");
         assert!(short.contains("\n2176 cases, 1082 pass\n"), "{short}");
+        assert!(
+            short.contains("\n... 25 more parts: unexpected 5; unexpected 6; unexpected 7; unexpected 8\n"),
+            "{short}"
+        );
     }
 
     #[test]
