@@ -62,19 +62,19 @@ fn changes_between_unknown_versions_are_refused_with_the_way_out() {
 #[test]
 fn versions_of_the_suite_are_compared_like_versions_of_an_operator() {
     let frozen = FrozenList::versions().next().unwrap();
-    let from = format!("suite@{frozen}");
+    let named = format!("suite@{frozen}");
+    let from = named.as_str();
     let diff = |arguments: &[&str]| call(&[&["diff"], arguments].concat());
-    for arguments in [&[&from[..], &from][..], &[&from, frozen], &[&from, &from, "--all"]] {
+    for arguments in [&[from, from][..], &[from, frozen], &[from, from, "--all"]] {
         diff(arguments).expect(0, &format!("suite {frozen} -> {frozen}\nno case differs\n"));
     }
-    diff(&[&from, &from, "--format", "markdown"])
-        .expect(0, &format!("## suite {frozen} → {frozen}\n\nno case differs"));
+    diff(&[from, from, "--format", "markdown"]).expect(0, &format!("## suite {frozen} → {frozen}\n\nno case differs"));
     let refused: [(&[&str], &str); 5] = [
         (&["suite"], "'suite' has no version; write for example suite@"),
-        (&[&from, "Sum@13"], "'Sum@13' is no version of the suite, as suite@"),
-        (&[&from, &from, "13"], "the third argument is about operators"),
-        (&[&from, "--text"], "--text is about operators, and suite@"),
-        (&["Sum@8", &from], "Sum is an operator, and suite@"),
+        (&[from, "Sum@13"], "'Sum@13' is no version of the suite, as suite@"),
+        (&[from, from, "13"], "the third argument is about operators"),
+        (&[from, "--text"], "--text is about operators, and suite@"),
+        (&["Sum@8", from], "Sum is an operator, and suite@"),
     ];
     for (arguments, said) in refused {
         diff(arguments).expect(64, said);
