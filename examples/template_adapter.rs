@@ -1,7 +1,7 @@
 //! Template for an adapter in Rust: copy the file and fill in the two functions. A crate that can depend on onnx-conformance
 //! needs no adapter for its own tests; see docs/runtimes.md.
 //!
-//!     onnx-conformance smoke --runtime target/debug/examples/template_adapter
+//!     onnx-conformance run --smoke --runtime target/debug/examples/template_adapter
 
 use std::process::ExitCode;
 

@@ -1,6 +1,6 @@
 """A first adapter: copy this file and write `run` for your runtime. docs/protocol.md says what each message means.
 
-    onnx-conformance smoke --runtime "python3 adapter.py"
+    onnx-conformance run --smoke --runtime "python3 adapter.py"
     onnx-conformance run --runtime "python3 adapter.py" 'onnx-1.23.2/node/test_add*'
 """
 

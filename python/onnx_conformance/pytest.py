@@ -93,7 +93,7 @@ class Cases(Sequence[str]):
     """The cases that filters select, by id in order, and their results on a runtime.
 
     `runtime` is what `--runtime` takes: the name of an adapter, or a command line. `filters` are globs over case ids, and profiles such as
-    `@pr`. `expectations` is a file of known failures (`onnx-conformance init` writes one). `options` are further options of
+    `@pr`. `expectations` is a file of known failures (`onnx-conformance run --init` writes one). `options` are further options of
     `onnx-conformance run`, such as `["--timeout", "10"]`.
 
     `pytest --onnx-conformance-profile NAME` replaces the profile. Filters may then select nothing, if they do in the whole suite.

@@ -33,6 +33,7 @@ use crate::cli::input_files::input_sets;
 use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::runtime::RuntimeOptions;
 use crate::cli::runtime_name::{RuntimeName, runtime_parser};
+use crate::cli::screen::ScreenOptions;
 use crate::cli::target::TargetOptions;
 use crate::cli::usage::Usage;
 use crate::cli::{options, pool, print};
@@ -97,6 +98,9 @@ pub(crate) struct Arguments {
     /// Write the report to this file instead of standard output; with --fix or --write-shapes, write the model to it
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    #[command(flatten)]
+    screen: ScreenOptions,
 
     /// Give up on a model after this many seconds
     #[arg(long, value_name = "SECONDS", default_value = "60")]
@@ -289,6 +293,11 @@ fn bar(models: usize) -> ProgressBar {
 }
 
 impl Arguments {
+    /// Returns true if the report is shortened to the screen of a terminal.
+    pub(crate) fn is_shortened(&self) -> bool {
+        matches!(self.format, Format::Text | Format::Table) && self.screen.is_shortened()
+    }
+
     /// Writes the edited model, prints the edits, and returns the file to report on.
     fn edit(&self, model: &Path, output: &Path, stop: &Stop) -> anyhow::Result<PathBuf> {
         let wanted = Wanted { fix: self.fix, shapes: self.write_shapes };

@@ -1,5 +1,6 @@
 //! The subcommands and their error handling.
 
+use std::env;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -9,10 +10,12 @@ use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 use onnx_conformance_cases::suite::{FilterError, Generated, Releases, SUITE_VERSION, Suite, remove_temporary};
 use onnx_conformance_harness::{exit, interrupt};
 
+use crate::cli::old_names::translate;
+use crate::cli::screen::shortened;
 use crate::cli::usage::{Nothing, Usage};
 use crate::cli::{
-    changes, check, compare, convert, coverage, diff, explain, export, finding, init, list, manual, measured, merge,
-    op, pool, print, report, run, show, smoke, spec, submit_check, trace,
+    check, compare, convert, coverage, diff, explain, export, finding, list, manual, measured, merge, op, pool, print,
+    report, run, show, spec, submit_check, trace,
 };
 
 /// Conformance tests and opset compatibility for ONNX.
@@ -50,17 +53,15 @@ impl From<Color> for ColorChoice {
 enum Command {
     /// Check models: rules of the standard, other opsets and IR versions, and runtimes.
     Check(check::Arguments),
-    /// Show the cases that changed between two versions of the suite.
-    Changes(changes::Arguments),
     /// Show what changed between two runs, or between two measured versions of a runtime.
     Compare(compare::Arguments),
-    /// Print a shell completion script.
-    Completions(manual::CompletionArguments),
+    /// Print a shell completion script, or write manual pages.
+    Completions(manual::Arguments),
     /// Convert a model to another opset, IR version or half precision, and compare both on the built-in executor.
     Convert(convert::Arguments),
     /// Show the operator versions, types and values that the cases cover, and those that they miss.
     Coverage(coverage::Arguments),
-    /// Show the changes between two versions of an operator, or between two opsets.
+    /// Show the changes between two versions of an operator, two opsets, or two versions of the suite.
     Diff(diff::Arguments),
     /// Explain an outcome, or a rule of `check` or of an operator.
     #[command(hide = true)]
@@ -70,12 +71,8 @@ enum Command {
     /// List the findings about runtimes, show a finding, or print an issue for it.
     #[command(hide = true)]
     Finding(finding::Arguments),
-    /// Run a runtime for the first time, and write its expectation file.
-    Init(init::Arguments),
     /// List the ids of cases, findings, measured versions of runtimes, outcomes, or rules.
     List(list::Arguments),
-    /// Write manual pages of this program and its subcommands.
-    Man(manual::ManArguments),
     /// Show the measured versions of runtimes and a summary of their results.
     #[command(hide = true)]
     Measured(measured::Arguments),
@@ -89,12 +86,10 @@ enum Command {
     Spec(spec::Arguments),
     /// Write a site with a compatibility matrix from measurements and results files.
     Report(report::Arguments),
-    /// Run cases and compare the outcomes with the expectations.
+    /// Run cases and compare the outcomes with the expectations; check an adapter; write the first expectation file.
     Run(run::Arguments),
     /// Show a case, a version of an operator, a rule, an outcome or a finding.
     Show(show::Arguments),
-    /// Run a few small models to check an adapter, and report its errors.
-    Smoke(smoke::Arguments),
     /// Seal or verify a submission: the results of a whole run, with the adapter. Print whether the runtime conforms.
     SubmitCheck(submit_check::Arguments),
     /// Print the value of every node of a case or a model, or find the first node that a runtime computes differently.
@@ -107,7 +102,8 @@ pub fn main() -> ExitCode {
 }
 
 fn run() -> u8 {
-    let arguments = match Arguments::try_parse() {
+    let (line, old) = translate(env::args_os());
+    let arguments = match Arguments::try_parse_from(line) {
         Ok(arguments) => arguments,
         Err(error) if error.kind() == ErrorKind::DisplayVersion => {
             // If even this cannot be printed, there is nothing left to do.
@@ -124,7 +120,13 @@ fn run() -> u8 {
     ColorChoice::from(arguments.color).write_global();
     // If no handler can be installed, a signal ends the program at once.
     let _ = interrupt::set_signal_handlers();
-    let done = arguments.command.run();
+    if let Some((old, new)) = old.map(|old| (old.name, old.new)).or_else(|| arguments.command.renamed())
+        && !arguments.command.is_json()
+    {
+        print::note(&format!("`{old}` is now `{new}`; the old name goes with the next version"));
+    }
+    let command = &arguments.command;
+    let done = if command.is_shortened() { shortened(|| command.run()) } else { command.run() };
     remove_temporary();
     match done {
         Ok(code) => code,
@@ -145,23 +147,17 @@ impl Command {
         if !matches!(self, Command::Check(_)) {
             pool::open()?;
         }
-        if let Some((old, new)) = self.renamed() {
-            print::note(&format!("`{old}` is now `{new}`; the old name goes with the next version"));
-        }
         match self {
             Command::Check(arguments) => check::main(arguments),
             Command::Compare(arguments) => compare::main(arguments),
-            Command::Completions(arguments) => manual::completions(arguments, Arguments::command()),
+            Command::Completions(arguments) => manual::main(arguments, Arguments::command()),
             Command::Convert(arguments) => convert::main(arguments),
-            Command::Changes(arguments) => changes::main(arguments),
             Command::Coverage(arguments) => coverage::main(arguments),
             Command::Diff(arguments) => diff::main(arguments),
             Command::Explain(arguments) => explain::main(arguments),
             Command::Export(arguments) => export::main(arguments),
             Command::Finding(arguments) => finding::main(arguments),
-            Command::Init(arguments) => init::main(arguments),
             Command::List(arguments) => list::main(arguments),
-            Command::Man(arguments) => manual::man(arguments, Arguments::command()),
             Command::Measured(arguments) => measured::main(arguments),
             Command::Merge(arguments) => merge::main(arguments),
             Command::Op(arguments) => op::main(arguments),
@@ -169,20 +165,42 @@ impl Command {
             Command::Report(arguments) => report::main(arguments),
             Command::Run(arguments) => run::main(arguments),
             Command::Show(arguments) => show::main(arguments),
-            Command::Smoke(arguments) => smoke::main(arguments),
             Command::SubmitCheck(arguments) => submit_check::main(arguments),
             Command::Trace(arguments) => trace::main(arguments),
         }
     }
 
-    /// Returns the old and the new name of a command that was renamed. JSON comes without a note.
+    /// Returns true if the output is shortened to the screen of a terminal.
+    fn is_shortened(&self) -> bool {
+        match self {
+            Command::Check(arguments) => arguments.is_shortened(),
+            Command::Compare(arguments) => arguments.is_shortened(),
+            Command::Coverage(arguments) => arguments.is_shortened(),
+            Command::Diff(arguments) => arguments.is_shortened(),
+            Command::List(arguments) => arguments.is_shortened(),
+            Command::Show(arguments) => arguments.is_shortened(),
+            Command::Trace(arguments) => arguments.is_shortened(),
+            _ => false,
+        }
+    }
+
+    /// Returns true if the output is JSON, which comes without a note about an old name.
+    fn is_json(&self) -> bool {
+        match self {
+            Command::Diff(arguments) => arguments.is_json(),
+            Command::Measured(arguments) => arguments.is_json(),
+            _ => false,
+        }
+    }
+
+    /// Returns the old and the new name of a command that was renamed.
     fn renamed(&self) -> Option<(&'static str, &'static str)> {
         match self {
             Command::Explain(arguments) if arguments.names_subject() => Some(("explain", "show")),
             Command::Explain(_) => Some(("explain", "list rules")),
             Command::Finding(arguments) if arguments.names_finding() => Some(("finding", "show")),
             Command::Finding(_) => Some(("finding", "list findings")),
-            Command::Measured(arguments) if !arguments.is_json() => Some(("measured", "list measured")),
+            Command::Measured(_) => Some(("measured", "list measured")),
             Command::Op(_) => Some(("op", "show")),
             Command::Spec(_) => Some(("spec", "show --definition")),
             _ => None,

@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value = "30", value_parser = options::shown, allow_negative_numbers = true)]
     show: usize,
 
-    /// Print everything, as --show 0 does
+    /// Print everything, as --show 0 does. By default, output that exceeds the screen of a terminal is also shortened
     #[arg(long, conflicts_with = "show")]
     all: bool,
 }
@@ -61,6 +61,13 @@ enum Compared {
     File(Box<Measurement>),
     /// An embedded measurement.
     Embedded(&'static Measurement),
+}
+
+impl Arguments {
+    /// Returns true if the output is shortened to the screen of a terminal.
+    pub(crate) fn is_shortened(&self) -> bool {
+        matches!(self.format, Format::Text) && !self.all && self.show != usize::MAX
+    }
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {

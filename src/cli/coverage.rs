@@ -19,6 +19,7 @@ use serde_json::json;
 
 use crate::cli::coverage_text::{self, Format, Question};
 use crate::cli::progress::Progress;
+use crate::cli::screen::ScreenOptions;
 use crate::cli::suggest::note_nothing_matches;
 use crate::cli::usage::Usage;
 use crate::cli::{options, print};
@@ -33,6 +34,9 @@ pub struct Arguments {
     /// Output format. JSON has the totals, the missing items and the evidence
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+
+    #[command(flatten)]
+    screen: ScreenOptions,
 
     /// Print only the totals, without the missing items
     #[arg(long)]
@@ -72,6 +76,13 @@ pub struct Arguments {
     /// With --text and a table: count the cases of each sentence that pass in these results of a run
     #[arg(long, value_name = "RESULTS", requires = "text")]
     results: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// Returns true if the output is shortened to the screen of a terminal.
+    pub(crate) fn is_shortened(&self) -> bool {
+        self.format == Format::Text && self.screen.is_shortened()
+    }
 }
 
 /// Runs the selected cases and prints the missing items, a line per operator version and group, then the totals.

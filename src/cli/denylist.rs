@@ -167,7 +167,7 @@ impl Imported {
         expectations.expect = self.ids.iter().map(entry).collect();
         let comment = format!(
             "# Made from {}: any outcome of these tests is as expected.\n\
-             # `onnx-conformance init` writes the file anew from a run, with the outcome of each case.\n",
+             # `onnx-conformance run --init` writes the file anew from a run, with the outcome of each case.\n",
             self.source
         );
         expectations.to_yaml().replacen('\n', &format!("\n{comment}"), 1)

@@ -1,7 +1,8 @@
-//! `diff`: the changes between two versions of an operator, or between two opsets.
+//! `diff`: the changes between two versions of an operator, two opsets, or two versions of the suite.
 
 use anyhow::{Context, bail};
 use clap::Args;
+use onnx_conformance_cases::suite::SUITE_VERSION;
 use onnx_conformance_harness::exit;
 use onnx_conformance_reference::spec::{Specs, canonical_domain, diff};
 use onnx_conformance_report::diff::{Format, opset_diff, version_diff};
@@ -10,19 +11,24 @@ use terminal_size::terminal_size;
 use crate::cli::operator_name::OperatorName;
 use crate::cli::print;
 use crate::cli::standard_text::{side_by_side, standard_texts, version_lines};
+use crate::cli::suite_diff::SuiteDiff;
 use crate::cli::usage::Usage;
+
+/// Name of the suite, before the version.
+const SUITE: &str = "suite";
 
 /// Width of two texts side by side in columns, if there is no terminal with a width.
 const WIDTH: usize = 160;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The operator, as in Sum or ai.onnx.ml/Scaler, or its older version, as in Sum@8
-    #[arg(value_name = "OPERATOR[@OPSET]", required_unless_present = "opset")]
+    /// The operator, as in Sum or ai.onnx.ml/Scaler; its older version, as in Sum@8; or a version of the suite, as in suite@0.1.0
+    #[arg(value_name = "OPERATOR[@OPSET]|suite@VERSION", required_unless_present = "opset")]
     operator: Option<String>,
 
-    /// Opset to compare from, or to if the first argument has one; or the newer version, as in Sum@13
-    #[arg(value_name = "OPSET|OPERATOR@OPSET")]
+    /// Opset to compare from, or to if the first argument has one; the newer version, as in Sum@13; or the later version of the
+    /// suite [default: that of this program]
+    #[arg(value_name = "OPSET|OPERATOR@OPSET|suite@VERSION")]
     from: Option<String>,
 
     /// Opset to compare to
@@ -44,6 +50,11 @@ pub(crate) struct Arguments {
     /// Show the standard's text of both versions side by side, from an installed `onnx` package
     #[arg(long, conflicts_with_all = ["opset", "format"])]
     text: bool,
+
+    /// Print everything. By default, the first changes of each kind between two versions of the suite are printed, and output that
+    /// exceeds the screen of a terminal is shortened
+    #[arg(long)]
+    all: bool,
 
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
@@ -67,6 +78,10 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         print::line(opset_diff(&chosen, arguments.format).trim_end())?;
         return Ok(exit::SUCCESS);
     }
+    if let Some(suites) = arguments.suites()? {
+        suites.print(arguments.format, arguments.all)?;
+        return Ok(exit::SUCCESS);
+    }
     let (name, from, to) = arguments.operands()?;
     // Unknown opsets are errors of the command line.
     for opset in [from, to] {
@@ -88,6 +103,40 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 }
 
 impl Arguments {
+    /// Returns true if the output is shortened to the screen of a terminal.
+    pub(crate) fn is_shortened(&self) -> bool {
+        self.format == Format::Text && !self.all
+    }
+
+    /// Returns true if the output is JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.format == Format::Json
+    }
+
+    /// Compares two versions of the suite, in the forms `suite@0.1.0 suite@0.2.0`, `suite@0.1.0 0.2.0` and `suite@0.1.0`, if the
+    /// arguments name them.
+    fn suites(&self) -> anyhow::Result<Option<SuiteDiff>> {
+        let Some(first) = self.operator.as_deref() else { return Ok(None) };
+        if first == SUITE {
+            bail!(Usage(format!("'{first}' has no version; write for example {SUITE}@{SUITE_VERSION}")));
+        }
+        let Some(from) = version_of_suite(first) else { return Ok(None) };
+        if self.text || self.to.is_some() {
+            let surplus = if self.text { "--text" } else { "the third argument" };
+            bail!(Usage(format!(
+                "{surplus} is about operators, and {first} is a version of the suite; omit {surplus}"
+            )));
+        }
+        let to = self.from.as_deref().map(|second| match version_of_suite(second) {
+            Some(version) => Ok(version),
+            None if second.starts_with(|c: char| c.is_ascii_digit()) => Ok(second),
+            None => Err(Usage(format!(
+                "'{second}' is no version of the suite, as {first} is; write for example {SUITE}@{SUITE_VERSION}"
+            ))),
+        });
+        Ok(Some(SuiteDiff::new(from, to.transpose()?)?))
+    }
+
     /// Returns the operator and the two opsets, in the forms `Sum 8 13`, `Sum@8 13` and `Sum@8 Sum@13`.
     fn operands(&self) -> anyhow::Result<(OperatorName, u32, u32)> {
         let operator = self.operator.as_deref().context("give an operator, or --opset")?;
@@ -108,6 +157,11 @@ impl Arguments {
     }
 }
 
+/// Returns the version in `suite@0.1.0`.
+fn version_of_suite(text: &str) -> Option<&str> {
+    text.strip_prefix(SUITE)?.strip_prefix('@')
+}
+
 /// Parses an opset.
 fn number(text: &str) -> Result<u32, Usage> {
     text.parse().map_err(|_| Usage(format!("'{text}' is not an opset; write a number, as in `diff Sum 8 13`")))
@@ -117,6 +171,12 @@ fn number(text: &str) -> Result<u32, Usage> {
 fn opset_of(text: &str, name: &OperatorName) -> Result<u32, Usage> {
     if text.chars().all(|c| c.is_ascii_digit()) {
         return number(text);
+    }
+    if version_of_suite(text).is_some() {
+        let name = &name.name;
+        return Err(Usage(format!(
+            "{name} is an operator, and {text} a version of the suite; `diff` compares two of one kind"
+        )));
     }
     let other = OperatorName::parse(text)?;
     if (&other.domain, &other.name) != (&name.domain, &name.name) {

@@ -1,4 +1,4 @@
-//! `init`: creates the first expectation file of a runtime, from a run, from its results, or from a list of failing tests.
+//! `run --init`: creates the first expectation file of a runtime, from a run, from its results, or from a list of failing tests.
 
 use std::path::{Path, PathBuf};
 
@@ -24,69 +24,43 @@ use onnx_conformance_subject::{Accepted, Declaration, Host as _, Stop, name_prob
 
 use crate::cli::actual::Recorder;
 use crate::cli::denylist::{Denylist, ImportOptions};
+use crate::cli::gate::GateOptions;
 use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::results_file::{self, ResultsFile, ResultsPlace, today};
+use crate::cli::run_mode::Mode;
 use crate::cli::runtime::{BUILTIN, RuntimeOptions, ended_early};
 use crate::cli::session::Session;
 use crate::cli::terminal::TerminalReporter;
 use crate::cli::usage::Usage;
 use crate::cli::{options, print};
 
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+/// Options of a first run.
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    source: options::Sources,
-
-    #[command(flatten)]
-    runtime: RuntimeOptions,
-
-    /// Output file [default: expectations/<runtime>.yaml, and expectations/<runtime>/<version>.yaml for a measurement]
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-
-    /// Also count recommended cases
+pub(crate) struct InitOptions {
+    /// Write the first expectation file of the runtime from the results, to the file of --expectations [default:
+    /// expectations/<runtime>.yaml, and expectations/<runtime>/<version>.yaml for a measurement]. If filters select cases, the file
+    /// has them as `scope`
     #[arg(long)]
-    strict: bool,
+    pub(crate) init: bool,
 
-    /// Measure case by case: the file has `exact: true` and the runtime's version, date, platform and suite, with digests of the
-    /// measured cases next to it
-    #[arg(long)]
+    /// With --init: measure case by case. The file has `exact: true` and the runtime's version, date, platform and suite, with
+    /// digests of the measured cases next to it
+    #[arg(long, requires = "init")]
     exact: bool,
 
-    /// Run only the cases that this pattern selects; a leading ! excludes. The file has them as `scope`. May be given several times
-    #[arg(long, value_name = "GLOB")]
-    scope: Vec<String>,
+    /// With --init: run the cases this many times. A case whose outcome differs gets the worst one, with `varies: true` [default: 1]
+    #[arg(long, value_name = "N", requires = "init", value_parser = clap::value_parser!(u32).range(1..))]
+    runs: Option<u32>,
 
-    #[command(flatten)]
-    profile: options::ProfileOption,
+    /// With --init: read the results of a run of the same cases from this file, and run nothing. Given several times, a case whose
+    /// outcome differs gets the worst one, with `varies: true`. --update-expectations updates a file that exists
+    #[arg(long, value_name = "RESULTS", requires = "init", conflicts_with = "runtime")]
+    from_results: Vec<PathBuf>,
 
-    /// Run the cases this many times. A case whose outcome differs gets the worst one, with `varies: true`
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    runs: u32,
-
-    /// Read the results of a run of the whole suite, or of the scope, from this file, and run nothing. Given several times, a case
-    /// whose outcome differs gets the worst one, with `varies: true`
-    #[arg(long, value_name = "RESULTS", conflicts_with_all = ["runtime", "results", "runs"])]
-    from: Vec<PathBuf>,
-
-    /// With --from: update an existing file, keeping reasons and comments
-    #[arg(long, requires = "from")]
-    update: bool,
-
-    /// Write one line of JSON per case to this file
-    #[arg(long, value_name = "FILE")]
-    results: Option<PathBuf>,
-
-    /// Write the file of --runtime from a list of upstream's tests that fail, and run nothing. Any outcome of these tests is as
-    /// expected. Formats: opencv, onnx-mlir, migraphx, iree and onnxruntime read the lists of these projects; names reads one name
-    /// on a line
-    #[arg(
-        long,
-        value_name = "FORMAT:FILE",
-        value_parser = Denylist::parse,
-        conflicts_with_all = ["from", "results", "runs", "scope", "exact", "suite", "specs"]
-    )]
+    /// With --init: write the file of --runtime from a list of upstream's tests that fail, and run nothing. Any outcome of these
+    /// tests is as expected. Formats: opencv, onnx-mlir, migraphx, iree and onnxruntime read the lists of these projects; names
+    /// reads one name on a line
+    #[arg(long, value_name = "FORMAT:FILE", requires = "init", value_parser = Denylist::parse)]
     from_denylist: Option<Denylist>,
 
     /// With --from-denylist: skip tests that no release of ONNX has
@@ -98,6 +72,18 @@ pub(crate) struct Arguments {
     provider: Option<String>,
 }
 
+/// Work of `run --init`.
+pub(crate) struct Init<'a> {
+    pub(crate) options: &'a InitOptions,
+    pub(crate) source: &'a options::Sources,
+    pub(crate) runtime: &'a RuntimeOptions,
+    pub(crate) gate: &'a GateOptions,
+    /// Patterns of the cases that the file covers.
+    pub(crate) scope: Vec<String>,
+    /// Results file of the run.
+    pub(crate) results: Option<&'a Path>,
+}
+
 /// Results of runs of all cases that a file covers.
 struct Outcomes {
     header: Header,
@@ -105,71 +91,94 @@ struct Outcomes {
     run: WholeRun<'static>,
 }
 
-pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let filter = Filter::new(&arguments.scope())?;
-    arguments.check_outputs()?;
-    if let Some(list) = &arguments.from_denylist {
-        return arguments.import(list);
-    }
-    let suite = arguments.source.open()?;
-    let outcomes = if arguments.from.is_empty() {
-        match arguments.run(&suite, &filter)? {
-            Ok(outcomes) => outcomes,
-            Err(code) => return Ok(code),
+impl InitOptions {
+    /// Returns the mode of `run` that these options select.
+    pub(crate) fn mode(&self) -> Mode {
+        match () {
+            () if !self.init => Mode::Cases,
+            () if self.from_denylist.is_some() => Mode::InitFromDenylist,
+            () if self.from_results.is_empty() => Mode::Init,
+            () => Mode::InitFromResults,
         }
-    } else {
-        arguments.read_all(&suite, &filter)?
-    };
-    let varying = outcomes.run.varying.len();
-    let runtime = &outcomes.header.runtime;
-    let path = arguments.output.clone().unwrap_or_else(|| arguments.path(runtime));
-    let _lock = lock_expectations(&path)?;
-    let entries = if arguments.update && path.exists() {
-        arguments.update_file(&path, outcomes)?
-    } else {
-        arguments.check_free(&path)?;
-        arguments.write_first(&path, &outcomes)?
-    };
-    if varying > 0 {
-        print::line(&format!("{varying} cases differ from run to run"))?;
     }
-    print::line(&format!("{entries} entries; add a `reason` and a `url` to each"))?;
-    Ok(exit::SUCCESS)
+
+    /// Returns the given options.
+    pub(crate) fn given(&self) -> Vec<&'static str> {
+        let options = [
+            ("--exact", self.exact),
+            ("--runs", self.runs.is_some()),
+            ("--from-results", !self.from_results.is_empty()),
+            ("--from-denylist", self.from_denylist.is_some()),
+        ];
+        options.into_iter().filter_map(|(option, is_given)| is_given.then_some(option)).collect()
+    }
 }
 
-impl Arguments {
+impl Init<'_> {
+    /// Writes the file, and returns the exit code.
+    pub(crate) fn write(&self) -> anyhow::Result<u8> {
+        let filter = Filter::new(&self.scope)?;
+        self.check_outputs()?;
+        if let Some(list) = &self.options.from_denylist {
+            return self.import(list);
+        }
+        let suite = self.source.open()?;
+        let outcomes = if self.options.from_results.is_empty() {
+            match self.run(&suite, &filter)? {
+                Ok(outcomes) => outcomes,
+                Err(code) => return Ok(code),
+            }
+        } else {
+            self.read_all(&suite, &filter)?
+        };
+        let varying = outcomes.run.varying.len();
+        let path = self.path(&outcomes.header.runtime);
+        let _lock = lock_expectations(&path)?;
+        let entries = if self.gate.update_expectations && path.exists() {
+            self.update_file(&path, outcomes)?
+        } else {
+            self.check_free(&path)?;
+            self.write_first(&path, &outcomes)?
+        };
+        if varying > 0 {
+            print::line(&format!("{varying} cases differ from run to run"))?;
+        }
+        print::line(&format!("{entries} entries; add a `reason` and a `url` to each"))?;
+        Ok(exit::SUCCESS)
+    }
+
     /// Rejects outputs that the command reads, or that exist and are of another kind.
     fn check_outputs(&self) -> Result<(), Usage> {
-        let reading = |files: OutputFiles, path: &PathBuf| files.reading("the file of --from", Some(path.as_path()));
-        let list = self.from_denylist.as_ref().map(Denylist::path);
+        let reading =
+            |files: OutputFiles, path: &PathBuf| files.reading("the file of --from-results", Some(path.as_path()));
+        let list = self.options.from_denylist.as_ref().map(Denylist::path);
         let files = OutputFiles::default().reading("the list of --from-denylist", list);
-        let mut files = self.from.iter().fold(files, reading);
-        if self.runs > 1 && self.results.is_some() {
+        let mut files = self.options.from_results.iter().fold(files, reading);
+        if self.runs() > 1 && self.results.is_some() {
             return Err(Usage(
-                "--results is the file of one run; with --runs, write the results of each run with `onnx-conformance run --results r.jsonl`, \
-                 and give the files to `init` with --from"
+                "--results is the file of one run; with --runs, write the results of each run with \
+                 `onnx-conformance run --results r.jsonl`, and give the files to `run --init` with --from-results"
                     .to_owned(),
             ));
         }
-        if let Some(path) = &self.results {
+        if let Some(path) = self.results {
             files.add(path, Kind::Results)?;
         }
-        self.output.as_ref().map_or(Ok(()), |path| files.add(path, Kind::Expectations))
+        self.gate.expectations.as_ref().map_or(Ok(()), |path| files.add(path, Kind::Expectations))
     }
 
-    /// Returns the patterns of the cases that the file covers.
-    fn scope(&self) -> Vec<String> {
-        let mut scope = self.scope.clone();
-        self.profile.add_to(&mut scope);
-        scope
+    fn runs(&self) -> u32 {
+        self.options.runs.unwrap_or(1)
     }
 
     fn is_exact(&self) -> bool {
-        self.exact
+        self.options.exact
     }
 
+    /// Returns the output file.
     fn path(&self, runtime: &Declaration) -> PathBuf {
-        if self.is_exact() { measured_path(runtime) } else { default_path(runtime) }
+        let by_default = || if self.is_exact() { measured_path(runtime) } else { default_path(runtime) };
+        self.gate.expectations.clone().unwrap_or_else(by_default)
     }
 
     /// Writes a file from a list of failing tests, without a run.
@@ -183,14 +192,15 @@ impl Arguments {
                 "--runtime: {problem}; with --from-denylist, give the name that the adapter declares"
             )));
         }
-        let path = self.output.clone().unwrap_or_else(|| default_path(&Declaration::named(runtime, "0")));
+        let path = self.path(&Declaration::named(runtime, "0"));
         self.check_free(&path)?;
-        let options = ImportOptions { provider: self.provider.as_deref(), skip_unknown: self.skip_unknown };
+        let InitOptions { provider, skip_unknown, .. } = self.options;
+        let options = ImportOptions { provider: provider.as_deref(), skip_unknown: *skip_unknown };
         let releases = self.source.releases()?;
         let imported = list.import(&releases, options)?;
         let suite = format!("{SUITE_VERSION} {}", self.source.open()?.digest()?);
         let mut head = Expectations::empty(runtime);
-        (head.strict, head.suite) = (self.strict, Some(suite));
+        (head.strict, head.suite) = (self.gate.strict, Some(suite));
         let _lock = lock_expectations(&path)?;
         self.check_free(&path)?;
         write(&path, &imported.to_yaml(head))?;
@@ -209,11 +219,11 @@ impl Arguments {
             print::note("no case matches");
             return Ok(Err(exit::NOTHING));
         }
-        let mut place = self.results.as_deref().map(ResultsPlace::lock).transpose()?;
+        let mut place = self.results.map(ResultsPlace::lock).transpose()?;
         suite.remarks().for_each(|remark| print::note(&remark));
         let stop = stopped_by_interrupt();
         let (mut known, mut runs) = (None, Vec::new());
-        for _ in 0..self.runs {
+        for _ in 0..self.runs() {
             // Each run has processes of its own.
             let runtime = match self.runtime.open(&stop) {
                 Err(_) if stop.is_set() => return Ok(Err(ended_early(&stop)?)),
@@ -222,8 +232,8 @@ impl Arguments {
             if known.is_none() {
                 let accepted = self.source.are_probed().then(|| probe_if_undeclared(&*runtime)).flatten();
                 let declaration = accepted.iter().fold(runtime.declaration(), Declaration::accepting);
-                self.check_free(&self.output.clone().unwrap_or_else(|| self.path(&declaration)))?;
-                let selected = Selected { cases: plan.selected, filters: self.scope(), ..Selected::default() };
+                self.check_free(&self.path(&declaration))?;
+                let selected = Selected { cases: plan.selected, filters: self.scope.clone(), ..Selected::default() };
                 known = Some((Header::new(declaration, suite.digest()?, selected).dated(today()), accepted));
             }
             let Some((header, _)) = &known else { continue };
@@ -246,7 +256,7 @@ impl Arguments {
         file: Option<ResultsFile>,
     ) -> anyhow::Result<Result<Vec<CaseResult>, u8>> {
         let declaration = runtime.declaration();
-        let nothing = ExpectationMatcher::new(Expectations::empty(&declaration.name), &declaration, self.strict)?;
+        let nothing = ExpectationMatcher::new(Expectations::empty(&declaration.name), &declaration, self.gate.strict)?;
         let mut all = Collected::default();
         let session = Session { plan, runtime, optimizer: None, stop, expectations: &nothing, kept: Vec::new(), file };
         let show = Show::at_most(0);
@@ -264,7 +274,7 @@ impl Arguments {
     /// Reads the results of whole runs of this suite, all on the same runtime.
     fn read_all(&self, suite: &Suite, filter: &Filter) -> anyhow::Result<Outcomes> {
         let mut runs: Vec<(Header, Vec<CaseResult>)> = Vec::new();
-        for path in &self.from {
+        for path in &self.options.from_results {
             let (header, results) = self.read(path, suite, filter)?;
             if let Some((first, _)) = runs.first()
                 && (&first.runtime.name, &first.runtime.version) != (&header.runtime.name, &header.runtime.version)
@@ -291,8 +301,8 @@ impl Arguments {
         let place = path.display();
         let read = results_file::read(path)?;
         let Header { selected, digest, suite: version, .. } = &read.header;
-        if selected.variant != Variant::Runtime || selected.shard.is_some() || selected.filters != self.scope() {
-            bail!("{place}: covers only a part of the suite; run the whole suite, or give the patterns with --scope");
+        if selected.variant != Variant::Runtime || selected.shard.is_some() || selected.filters != self.scope {
+            bail!("{place}: covers only a part of the suite; run the whole suite, or give its filters");
         }
         if self.is_exact() {
             check_text_of_measurement(&place.to_string(), read.header.text)?;
@@ -316,7 +326,7 @@ impl Arguments {
     /// Writes a new file, and returns its number of entries.
     fn write_first(&self, path: &Path, outcomes: &Outcomes) -> anyhow::Result<usize> {
         let Outcomes { header, accepted, run } = outcomes;
-        let (runtime, strict) = (&header.runtime, self.strict || header.runtime.name == BUILTIN);
+        let (runtime, strict) = (&header.runtime, self.gate.strict || header.runtime.name == BUILTIN);
         let mut expectations = if self.is_exact() {
             check_measured(path, &run.results)?;
             first_measurement(header, strict, run)
@@ -340,13 +350,13 @@ impl Arguments {
         let text = onnx_conformance_cases::case::read_text(path)?;
         let Outcomes { header, accepted, run } = outcomes;
         let file = Expectations::parse(&name, &text)?.about(&name, &header.runtime.name)?;
-        if file.exact != self.is_exact() || file.scope != self.scope() {
+        if file.exact != self.is_exact() || file.scope != self.scope {
             bail!("{name}: `exact` or `scope` differs from that of the results; run the cases that the file covers");
         }
         if file.exact {
             check_measured(path, &run.results)?;
         }
-        let matcher = ExpectationMatcher::new(file, &header.runtime, self.strict)?;
+        let matcher = ExpectationMatcher::new(file, &header.runtime, self.gate.strict)?;
         let mut text = updated_expectations(&text, &matcher, &run)?;
         text = accepted.as_ref().map_or(text.clone(), |accepted| with_accepted(&text, accepted));
         if matcher.is_strict() {
@@ -379,12 +389,12 @@ impl Arguments {
         if !path.exists() {
             return Ok(());
         }
-        let way_out = if self.from_denylist.is_some() {
-            "write to another one with --output".to_owned()
-        } else if self.from.is_empty() {
+        let way_out = if self.options.from_denylist.is_some() {
+            "write to another one with --expectations".to_owned()
+        } else if self.options.from_results.is_empty() {
             format!("`onnx-conformance run{} --update-expectations` updates it", self.runtime.as_arguments())
         } else {
-            "--update updates it".to_owned()
+            "--update-expectations updates it".to_owned()
         };
         bail!("{}: the file already exists; {way_out}", path.display())
     }

@@ -52,6 +52,13 @@ struct CaseArguments {
     format: Form,
 }
 
+impl Arguments {
+    /// Returns true if the output is shortened to the screen of a terminal: a table, but not a list.
+    pub(crate) fn is_shortened(&self) -> bool {
+        matches!(&self.kind, Some(Kind::Measured(arguments)) if arguments.is_shortened())
+    }
+}
+
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     match &arguments.kind {
         None => list_cases(&arguments.cases),

@@ -1,7 +1,8 @@
-//! `completions` and `man`: shell completion scripts and manual pages.
+//! `completions`: shell completion scripts and manual pages.
 
+use std::fs;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, Command};
@@ -15,33 +16,35 @@ use crate::cli::print;
 const NAME: &str = "onnx-conformance";
 
 #[derive(Debug, Args)]
-pub(crate) struct CompletionArguments {
+pub(crate) struct Arguments {
     /// The shell, such as bash: `onnx-conformance completions bash > ~/.local/share/bash-completion/completions/onnx-conformance`
-    #[arg(value_enum)]
-    shell: Shell,
+    #[arg(value_enum, required_unless_present = "man")]
+    shell: Option<Shell>,
+
+    /// Write the manual pages of the program and its subcommands into this folder; - prints the program's page
+    #[arg(long, value_name = "DIR", conflicts_with = "shell")]
+    man: Option<PathBuf>,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct ManArguments {
-    /// Write the pages of the program and its subcommands into this folder, instead of printing the program's page
-    #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
-}
-
-pub(crate) fn completions(arguments: &CompletionArguments, mut command: Command) -> anyhow::Result<u8> {
-    let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut command, NAME, &mut script);
-    print::raw(&script)?;
+pub(crate) fn main(arguments: &Arguments, mut command: Command) -> anyhow::Result<u8> {
+    if let Some(folder) = &arguments.man {
+        return write_manual(folder, command);
+    }
+    if let Some(shell) = arguments.shell {
+        let mut script = Vec::new();
+        clap_complete::generate(shell, &mut command, NAME, &mut script);
+        print::raw(&script)?;
+    }
     Ok(exit::SUCCESS)
 }
 
-pub(crate) fn man(arguments: &ManArguments, mut command: Command) -> anyhow::Result<u8> {
+fn write_manual(folder: &Path, mut command: Command) -> anyhow::Result<u8> {
     command.build();
-    let Some(folder) = &arguments.output else {
+    if folder == Path::new("-") {
         print::raw(&page(command)?)?;
         return Ok(exit::SUCCESS);
-    };
-    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    }
+    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let mut pages = vec![(NAME.to_owned(), command.clone())];
     for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help" && !sub.is_hide_set()) {
         let name = format!("{NAME}-{}", sub.get_name());

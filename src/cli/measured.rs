@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use crate::cli::options::Form;
 use crate::cli::print;
 use crate::cli::runtime_name::RuntimeName;
+use crate::cli::screen::ScreenOptions;
 use crate::cli::usage::Usage;
 
 #[derive(Debug, Args)]
@@ -30,9 +31,17 @@ pub(crate) struct Arguments {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Form,
+
+    #[command(flatten)]
+    screen: ScreenOptions,
 }
 
 impl Arguments {
+    /// Returns true if the output is shortened to the screen of a terminal.
+    pub(crate) fn is_shortened(&self) -> bool {
+        self.screen.is_shortened()
+    }
+
     /// Returns true if the output is JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.format == Form::Json

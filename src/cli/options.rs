@@ -150,6 +150,19 @@ impl Selection {
         Ok(patterns)
     }
 
+    /// Returns the given options. The folder of `--testdata` may come from the environment, and is none of them.
+    pub(crate) fn given(&self) -> Vec<&'static str> {
+        let options = [
+            ("FILTER", !self.filters.is_empty()),
+            ("--from", self.from.is_some()),
+            ("--release", !self.release.is_empty()),
+            ("--profile", self.profile.profile.is_some()),
+            ("--suite", self.sources.suite.is_some()),
+            ("--specs", self.sources.specs.is_some()),
+        ];
+        options.into_iter().filter_map(|(option, is_given)| is_given.then_some(option)).collect()
+    }
+
     /// Returns the file of `--from`.
     pub(crate) fn list(&self) -> Option<&Path> {
         self.from.as_deref()

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io::{ErrorKind, Write, stdout};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context as _;
 use miette::Diagnostic;
@@ -17,10 +18,37 @@ use onnx_conformance_harness::expectations::ExpectationError;
 pub(crate) use onnx_conformance_harness::note::note;
 use onnx_conformance_report::json_format::versioned_json;
 
+/// Text that is printed later, in one piece.
+static COLLECTED: Mutex<Option<String>> = Mutex::new(None);
+
+/// Collects text from now on instead of printing it, except JSON.
+pub(crate) fn collect() {
+    *collection() = Some(String::new());
+}
+
+/// Returns the collected text, and prints from now on.
+pub(crate) fn collected() -> Option<String> {
+    collection().take()
+}
+
+fn collection() -> MutexGuard<'static, Option<String>> {
+    COLLECTED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Adds a line to the collected text. Returns false if text is not collected.
+fn is_collected(text: &str) -> bool {
+    let mut collected = collection();
+    let Some(collected) = collected.as_mut() else { return false };
+    collected.push_str(text);
+    collected.push('\n');
+    true
+}
+
 /// Prints text to standard output. A reader that closed the pipe, as in `run | head`, has no effect on written files and the exit
 /// code.
 pub(crate) fn line(text: &str) -> anyhow::Result<()> {
-    plain(&escape::lines(text))
+    let text = escape::lines(text);
+    if is_collected(&text) { Ok(()) } else { plain(&text) }
 }
 
 /// Prints a value as JSON to standard output. An object begins with the version of its format.
@@ -36,6 +64,9 @@ pub(crate) fn json_text(text: &str) -> anyhow::Result<()> {
 /// Prints text with our own colours to standard output. All other text in it must be escaped already. The colours are removed if
 /// the output does not show them.
 pub(crate) fn styled(text: &str) -> anyhow::Result<()> {
+    if is_collected(text) {
+        return Ok(());
+    }
     printed(writeln!(anstream::stdout().lock(), "{text}"))
 }
 

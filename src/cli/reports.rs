@@ -50,6 +50,11 @@ impl FromStr for ReportFile {
 }
 
 impl ReportOptions {
+    /// Returns true if a report is given.
+    pub(crate) fn are_given(&self) -> bool {
+        !self.reports.is_empty()
+    }
+
     /// Fails if a report would replace a file that the command also reads or writes, or a file of another kind.
     pub(crate) fn check(&self, mut files: OutputFiles) -> Result<(), Usage> {
         self.reports.iter().try_for_each(|ReportFile { format, path }| {

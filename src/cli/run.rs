@@ -27,6 +27,7 @@ use onnx_conformance_subject::{Accepted, Declaration, Host, Question, Stop, prob
 use crate::cli::actual::Recorder;
 use crate::cli::failures::FailureFolder;
 use crate::cli::gate::GateOptions;
+use crate::cli::init::{Init, InitOptions};
 use crate::cli::json_reporter::JsonReporter;
 use crate::cli::options::Form;
 use crate::cli::output_file::{Kind, OutputFiles};
@@ -34,13 +35,21 @@ use crate::cli::patterns::add_patterns;
 use crate::cli::reports::ReportOptions;
 use crate::cli::results_file::{self, ResultsPlace, today};
 use crate::cli::rewrites::{RewriteReporter, open_optimizer};
+use crate::cli::run_mode::Mode;
 use crate::cli::runtime::{RuntimeOptions, ended_early};
 use crate::cli::session::{Ended, Session};
 use crate::cli::shard::{OpenShard, ShardOptions};
+use crate::cli::smoke::check_adapter;
 use crate::cli::suggest::note_nothing_matches;
 use crate::cli::terminal::TerminalReporter;
 use crate::cli::usage::{Usage, ValueError};
 use crate::cli::{last_failures, options, print};
+
+/// Number of failing cases that are printed without `--show`.
+const SHOWN: usize = 30;
+
+/// Way to print more failing cases than fit the screen.
+const SHOW_HINT: &str = "--show 30 prints 30 failing cases, and --show 0 all";
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
@@ -97,29 +106,41 @@ pub(crate) struct Arguments {
     #[command(flatten, next_help_heading = "Output")]
     reports: ReportOptions,
 
-    /// Write each printed unexpected failure as a test folder to this folder
-    #[arg(long, help_heading = "Output", value_name = "DIR", default_value = "target/failures")]
-    failures: PathBuf,
+    /// Write each printed unexpected failure as a test folder to this folder [default: target/failures]. With --smoke: write each
+    /// model that is not ok [default: none is written]
+    #[arg(long, help_heading = "Output", value_name = "DIR")]
+    failures: Option<PathBuf>,
 
-    /// Print at most this many failing cases; 0 for all
-    #[arg(
-        long,
-        help_heading = "Output",
-        value_name = "N",
-        default_value = "30",
-        value_parser = options::shown,
-        allow_negative_numbers = true
-    )]
-    show: usize,
+    /// Print at most this many failing cases; 0 for all [default: 30, and on a terminal those that fit the screen]
+    #[arg(long, help_heading = "Output", value_name = "N", value_parser = options::shown, allow_negative_numbers = true)]
+    show: Option<usize>,
 
     /// Group failures by cause or by operator version [default: by operator version, or by cause if there are more groups than
     /// --show]
     #[arg(long, help_heading = "Output", value_enum)]
     by: Option<By>,
+
+    /// Run a few small models to check the adapter, and report its errors
+    #[arg(long, help_heading = "First run")]
+    smoke: bool,
+
+    #[command(flatten, next_help_heading = "First run")]
+    first: InitOptions,
+}
+
+/// Checks the adapter, writes the first expectation file, or runs the selected cases. Returns the exit code.
+pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+    let mode = if arguments.smoke { Mode::Smoke } else { arguments.first.mode() };
+    mode.check(&arguments.given())?;
+    match mode {
+        Mode::Smoke => check_adapter(&arguments.runtime, arguments.failures.as_deref()),
+        Mode::Cases => run_cases(arguments),
+        Mode::Init | Mode::InitFromResults | Mode::InitFromDenylist => arguments.write_first_file(),
+    }
 }
 
 /// Runs the selected cases, and reports their results or updates the expectation file to them. Returns the exit code.
-pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+fn run_cases(arguments: &Arguments) -> anyhow::Result<u8> {
     let patterns = arguments.patterns()?;
     let (filter, variant) = arguments.filter(&patterns)?;
     arguments.check(&filter)?;
@@ -246,13 +267,13 @@ impl Report<'_> {
         gate_result.problems.iter().skip(printed).for_each(|problem| print::note(problem));
         sort_by_gravity(&mut gate_result.regressions);
         add_patterns(&mut gate_result.regressions, suite, recorder);
-        last_failures::note(&arguments.failures, &gate_result.regressions);
+        last_failures::note(arguments.failures(), &gate_result.regressions);
         note_changed_cases(gate, &gate_result, suite)?;
         let finished =
             Finished { runtime: &gated.declaration, gate: &gate_result, text: arguments.text_of_cases(), elapsed };
         let reported = reporters.finished(&finished);
-        let shown = gate_result.regressions.len().min(arguments.show);
-        let folder = FailureFolder { path: &arguments.failures, suite, evidence, outputs: recorder };
+        let shown = gate_result.regressions.len().min(arguments.show());
+        let folder = FailureFolder { path: arguments.failures(), suite, evidence, outputs: recorder };
         folder.write(&gate_result.regressions[..shown]);
         arguments.suggest_update(&gate_result, gate);
         reported?;
@@ -342,10 +363,56 @@ fn variant(name: &str) -> Result<Variant, ValueError> {
 }
 
 impl Arguments {
+    /// Returns the given options, besides those of the runtime.
+    fn given(&self) -> Vec<&'static str> {
+        let options = [
+            ("--init", self.first.init && self.smoke),
+            ("--text", self.text.other().is_some()),
+            ("--shard", self.shard.is_given()),
+            ("--variant", self.variant.is_some()),
+            ("--resume", self.resume.is_some()),
+            ("--stale", self.stale),
+            ("--failed", self.failed),
+            ("--rewrites", self.rewrites),
+            ("--format json", self.format == Form::Json),
+            ("--results", self.results.is_some()),
+            ("--expectations", self.gate.expectations.is_some()),
+            ("--update-expectations", self.gate.update_expectations),
+            ("--strict", self.gate.strict),
+            ("--report", self.reports.are_given()),
+            ("--failures", self.failures.is_some()),
+            ("--show", self.show.is_some()),
+            ("--by", self.by.is_some()),
+        ];
+        let given = options.into_iter().filter_map(|(option, is_given)| is_given.then_some(option));
+        given.chain(self.selection.given()).chain(self.first.given()).collect()
+    }
+
+    /// Writes the first expectation file of the runtime. Returns the exit code.
+    fn write_first_file(&self) -> anyhow::Result<u8> {
+        let scope = self.selection.patterns()?;
+        if let Some(pattern) = scope.iter().find(|pattern| Variant::split_id(pattern).1 != Variant::Runtime) {
+            let plain = Variant::split_id(pattern).0;
+            bail!(Usage(format!(
+                "an expectation file is about cases, not their variants; write '{plain}' for '{pattern}'"
+            )));
+        }
+        let Arguments { first: options, selection, runtime, gate, results, .. } = self;
+        Init { options, source: &selection.sources, runtime, gate, scope, results: results.as_deref() }.write()
+    }
+
+    fn failures(&self) -> &Path {
+        self.failures.as_deref().unwrap_or(Path::new("target/failures"))
+    }
+
+    fn show(&self) -> usize {
+        self.show.unwrap_or(SHOWN)
+    }
+
     /// Returns the patterns of the cases to run.
     fn patterns(&self) -> anyhow::Result<Vec<String>> {
         let patterns = self.selection.patterns()?;
-        if self.failed { last_failures::patterns(&self.failures) } else { Ok(patterns) }
+        if self.failed { last_failures::patterns(self.failures()) } else { Ok(patterns) }
     }
 
     /// Returns the filter of the patterns, and the variant given by them or by `--variant`.
@@ -471,12 +538,13 @@ impl Arguments {
 
     /// Returns the terminal reporter and every requested report.
     fn reporters(&self) -> Vec<Box<dyn Reporter>> {
-        let show = Show { by: self.by, most: self.show, command: self.command() };
+        let show = Show { by: self.by, most: self.show(), command: self.command() };
         let terminal: Box<dyn Reporter> = match self.format {
+            Form::Text if self.show.is_none() => Box::new(TerminalReporter::new(show).shortened(SHOW_HINT)),
             Form::Text => Box::new(TerminalReporter::new(show)),
             Form::Json => Box::new(JsonReporter),
         };
-        let rewrites = self.rewrites.then(|| Box::new(RewriteReporter::new(self.show)) as Box<dyn Reporter>);
+        let rewrites = self.rewrites.then(|| Box::new(RewriteReporter::new(self.show())) as Box<dyn Reporter>);
         std::iter::once(terminal).chain(rewrites).chain(self.reports.reporters()).collect()
     }
 

@@ -17,6 +17,7 @@ use crate::cli::find_case::{find_in, first_of_group, no_case};
 use crate::cli::finding::Found;
 use crate::cli::operator_name::{OperatorName, nearest_operator};
 use crate::cli::options::Form;
+use crate::cli::screen::ScreenOptions;
 use crate::cli::suggest::{near_pattern, nearest};
 use crate::cli::usage::Usage;
 use crate::cli::{op, options, print, spec};
@@ -50,6 +51,9 @@ pub(crate) struct Arguments {
     /// Output format of a case
     #[arg(long, value_enum, default_value_t)]
     format: Form,
+
+    #[command(flatten)]
+    screen: ScreenOptions,
 }
 
 /// Something with a name.
@@ -76,6 +80,11 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 }
 
 impl Arguments {
+    /// Returns true if the output is shortened to the screen of a terminal. An issue is text to copy.
+    pub(crate) fn is_shortened(&self) -> bool {
+        !self.issue && self.screen.is_shortened()
+    }
+
     /// Finds the thing: the case with this id, else a rule, an outcome, a finding, an operator, and last a group of cases.
     fn find(&self) -> anyhow::Result<Thing> {
         let (suite, name) = (self.sources.open_by(self.text.release())?, self.thing.as_str());

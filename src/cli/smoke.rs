@@ -1,8 +1,7 @@
-//! `smoke`: checks if an adapter follows the protocol, and explains errors.
+//! `run --smoke`: checks if an adapter follows the protocol, and explains errors.
 
-use std::path::PathBuf;
+use std::path::Path;
 
-use clap::Args;
 use onnx_conformance_cases::suite::export_case;
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::exit;
@@ -13,32 +12,23 @@ use onnx_conformance_report::terminal;
 use crate::cli::print;
 use crate::cli::runtime::{RuntimeOptions, ended_early};
 
-#[derive(Debug, Args)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    runtime: RuntimeOptions,
-
-    /// Write each model that is not ok, with its inputs and expected outputs, as a test folder to this folder
-    #[arg(long, value_name = "DIR")]
-    keep: Option<PathBuf>,
-}
-
-pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
+/// Runs the small models. Those that are not ok are written to the folder, if there is one.
+pub(crate) fn check_adapter(runtime: &RuntimeOptions, failures: Option<&Path>) -> anyhow::Result<u8> {
     let stop = stopped_by_interrupt();
-    let runtime = match arguments.runtime.open(&stop) {
+    let runtime = match runtime.open(&stop) {
         Err(_) if stop.is_set() => return ended_early(&stop),
         runtime => runtime?,
     };
     let declaration = runtime.declaration();
     print::line(&terminal::runtime(&declaration))?;
     let (mut correct, mut unsupported, mut failing, mut wrong) = (0_usize, 0_usize, 0_usize, 0_usize);
-    let (mut printed, mut kept) = (Ok(()), Ok(()));
+    let (mut printed, mut written) = (Ok(()), Ok(()));
     smoke(&*runtime, |about, verdict, case| {
         if stop.is_set() || printed.is_err() {
             return;
         }
-        if let Some(folder) = arguments.keep.as_ref().filter(|_| verdict != Verdict::Correct && kept.is_ok()) {
-            kept = export_case(&folder.join(about.replace(' ', "_")), case);
+        if let Some(folder) = failures.filter(|_| verdict != Verdict::Correct && written.is_ok()) {
+            written = export_case(&folder.join(about.replace(' ', "_")), case);
         }
         printed = match verdict {
             Verdict::Correct => {
@@ -60,7 +50,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         };
     })?;
     printed?;
-    kept?;
+    written?;
     for problem in runtime.finish() {
         wrong += 1;
         print::line(&format!("WRONG        {problem}"))?;

@@ -5,6 +5,7 @@ use onnx_conformance_harness::run::{CaseResult, Summary};
 use onnx_conformance_report::reporter::{Finished, ReportError, Reporter, Started};
 use onnx_conformance_report::terminal::{Show, closing};
 
+use crate::cli::screen::to_screen;
 use crate::cli::{Progress, print};
 
 /// Reporter for the terminal.
@@ -13,12 +14,20 @@ pub struct TerminalReporter {
     show: Show,
     summary: Summary,
     progress: Option<Progress>,
+    /// Way to print everything, if the end is shortened to the screen.
+    hint: Option<&'static str>,
 }
 
 impl TerminalReporter {
     /// Creates a reporter that prints failures with the settings of `show`.
     pub fn new(show: Show) -> TerminalReporter {
-        TerminalReporter { show, summary: Summary::default(), progress: None }
+        TerminalReporter { show, summary: Summary::default(), progress: None, hint: None }
+    }
+
+    /// Shortens the failures to the screen of a terminal. `hint` says how to get everything.
+    #[must_use]
+    pub fn shortened(self, hint: &'static str) -> TerminalReporter {
+        TerminalReporter { hint: Some(hint), ..self }
     }
 }
 
@@ -44,7 +53,12 @@ impl Reporter for TerminalReporter {
 
     fn finished(&mut self, run: &Finished<'_>) -> Result<(), ReportError> {
         self.cases_ended();
-        print::styled(&closing(run.gate, &self.show, run.elapsed))
+        let text = closing(run.gate, &self.show, run.elapsed);
+        let text = match self.hint {
+            Some(hint) => to_screen(&text, hint),
+            None => text,
+        };
+        print::styled(&text)
             .map_err(|error| ReportError { place: error.to_string(), error: error.root_cause().to_string().into() })
     }
 }

@@ -19,6 +19,7 @@ use onnx_conformance_report::models::{is_stdin, model_name};
 use crate::cli::body::function_body;
 use crate::cli::find_case::find;
 use crate::cli::limits::{Allowance, LimitOptions};
+use crate::cli::screen::ScreenOptions;
 use crate::cli::trace_model::{SearchOptions, first_inputs, home, search};
 use crate::cli::usage::Usage;
 use crate::cli::{options, print};
@@ -41,6 +42,16 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     limits: LimitOptions,
+
+    #[command(flatten)]
+    screen: ScreenOptions,
+}
+
+impl Arguments {
+    /// Returns true if the output is shortened to the screen of a terminal.
+    pub(crate) fn is_shortened(&self) -> bool {
+        self.screen.is_shortened()
+    }
 }
 
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {

@@ -20,9 +20,10 @@ const SOURCES: [&str; 6] =
     ["src", "crates/subject/src", "crates/cases/src", "crates/harness/src", "crates/report/src", "crates/browser/src"];
 
 /// Placeholders, each with sample values.
-const PLACEHOLDERS: [(&str, &[&str]); 26] = [
+const PLACEHOLDERS: [(&str, &[&str]); 27] = [
     ("{operator}", &["Sum@13"]),
     ("{variant}", &["constants"]),
+    ("suite@{version}", &["suite@0.1.0"]),
     ("ID", &[CASE]),
     ("${id}", &[CASE]),
     ("${finding}", &["onnx-reference/onehot-depth"]),
@@ -50,18 +51,16 @@ const PLACEHOLDERS: [(&str, &[&str]); 26] = [
 ];
 
 /// Option values that differ from their placeholder: command, option, and value.
-const VALUES: [(&str, &str, &str); 17] = [
+const VALUES: [(&str, &str, &str); 15] = [
     ("run", "--runtime", "builtin"),
-    ("smoke", "--runtime", "builtin"),
-    ("init", "--runtime", "builtin"),
     ("check", "--node", "0"),
     ("check", "--save-node", "made"),
     ("run", "--suite", "suite"),
     ("list", "--suite", "suite"),
     ("run", "--resume", "r.jsonl"),
     ("run", "--expectations", "file.yaml"),
-    ("init", "--from", "r.jsonl"),
-    ("init", "--from-denylist", "names:names.txt"),
+    ("run", "--from-results", "r.jsonl"),
+    ("run", "--from-denylist", "names:names.txt"),
     ("report", "-o", "made"),
     ("trace", "--runtime", "builtin"),
     ("trace", "--against", "builtin"),
@@ -124,7 +123,7 @@ fn of_source(text: &str, place: &str) -> Vec<Printed> {
         let pieces = line.replace("\\n", "\n");
         for piece in pieces.split(['\n', '`', '"']).filter(|piece| piece.starts_with("onnx-conformance ")) {
             let command = piece.split("  #").next().unwrap_or(piece).trim();
-            let known = ["run", "show", "list", "export", "check", "init", "completions"];
+            let known = ["run", "show", "list", "export", "check", "diff", "completions"];
             if command.split(' ').nth(1).is_some_and(|name| known.contains(&name)) && !command.contains(" takes ") {
                 found.push(Printed { line: command.to_owned(), place: place.to_owned() });
             }
@@ -158,7 +157,8 @@ fn as_run(line: &str) -> (Vec<String>, Vec<String>) {
     let line = line.replace("MODULE:CLASS", "module").replace("'{}'", CASE).replace("${{ matrix.shard }}", "1");
     let printed = words(&line).split_off(1);
     let name = printed.first().cloned().unwrap_or_default();
-    let selects = ["run", "init", "coverage", "export"].contains(&name.as_str());
+    let selects = ["run", "coverage", "export"].contains(&name.as_str());
+    let is_first = printed.iter().any(|word| word == "--init");
     let (mut arguments, mut patterns): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for word in printed {
         let option = arguments.last().cloned().unwrap_or_default();
@@ -166,7 +166,9 @@ fn as_run(line: &str) -> (Vec<String>, Vec<String>) {
         let is_probed = line.contains("--probe") || word == "NAME" || word.contains(' ');
         match (name.as_str(), option.as_str(), word.as_str()) {
             // A list is about a runtime that need not be there.
-            ("init", "--runtime", _) if line.contains("--from-denylist") => arguments.push("mine".to_owned()),
+            ("run", "--runtime", _) if line.contains("--from-denylist") => arguments.push("mine".to_owned()),
+            // A first file must be new.
+            ("run", "--expectations", _) if is_first => arguments.push("made.yaml".to_owned()),
             _ if value.is_some() => arguments.extend(value.map(|(.., value)| (*value).to_owned())),
             ("check", "--runtime", _) if is_probed => arguments.push("builtin".to_owned()),
             ("list", "--runtime", "NAME") => arguments.push("onnxruntime".to_owned()),
@@ -174,10 +176,6 @@ fn as_run(line: &str) -> (Vec<String>, Vec<String>) {
             ("submit-check", _, "DIR") => arguments.push("submission".to_owned()),
             ("submit-check", "--package", _) => arguments.push("https://example.org/mine".to_owned()),
             (_, _, "DIR") => arguments.push("made".to_owned()),
-            ("init", "--scope", _) => {
-                arguments.pop();
-                patterns.push(word);
-            }
             (_, _, pattern) if selects && is_pattern(&option, pattern) => patterns.push(word),
             _ => match PLACEHOLDERS.iter().find(|(placeholder, _)| *placeholder == word) {
                 Some((_, values)) => arguments.extend(values.iter().map(|value| (*value).to_owned())),
@@ -189,13 +187,14 @@ fn as_run(line: &str) -> (Vec<String>, Vec<String>) {
         _ if arguments.len() == 1 => arguments.push("--help".to_owned()),
         // The table of all versions takes long; the tests of findings print that of one runtime.
         "list" if arguments.last().is_some_and(|it| it == "measured") => arguments.push("--help".to_owned()),
-        "run" if ["--suite", "--failed", "--from"].iter().any(|it| arguments.contains(&(*it).to_owned())) => {}
+        "run"
+            if ["--suite", "--failed", "--from", "--smoke", "--from-denylist"]
+                .iter()
+                .any(|it| arguments.contains(&(*it).to_owned())) => {}
         "coverage" if arguments.contains(&"--threads".to_owned()) => {}
         "run" | "export" if arguments.contains(&"--release".to_owned()) => arguments.push("**/test_abs".to_owned()),
         "coverage" if arguments.contains(&"--graphs".to_owned()) => arguments.push("graph/casts/**".to_owned()),
         "run" | "coverage" | "export" => arguments.push(CASES.to_owned()),
-        "init" if arguments.contains(&"--from-denylist".to_owned()) => {}
-        "init" => arguments.extend(["--scope".to_owned(), CASES.to_owned()]),
         _ => {}
     }
     (arguments, patterns)
@@ -206,7 +205,7 @@ fn is_pattern(before: &str, word: &str) -> bool {
     let is_id = ["!", "**", "ai.onnx", "onnx-", "graph/", "hostile/"].iter().any(|start| word.starts_with(start));
     is_id
         && (!before.starts_with("--")
-            || ["--keep-failures", "--unconfirmed", "--conversions", "--sizes"].contains(&before))
+            || ["--init", "--exact", "--keep-failures", "--unconfirmed", "--conversions", "--sizes"].contains(&before))
 }
 
 /// Creates a folder with everything that the commands name.

@@ -30,7 +30,10 @@ fn id(test: &str) -> String {
 fn import(folder: &Folder, format: &str, text: &str, options: &[&str]) -> Called {
     let list = folder.write("list.txt", text);
     let (from, output) = (format!("{format}:{list}"), folder.file("mine.yaml"));
-    call(&[&["init", "--runtime", "mine", "--from-denylist", &from, "-o", &output], options].concat())
+    call(
+        &[&["run", "--init", "--runtime", "mine", "--from-denylist", &from, "--expectations", &output], options]
+            .concat(),
+    )
 }
 
 /// Expects that a list is refused with one sentence, and that nothing is written.
@@ -72,7 +75,8 @@ fn tests_that_are_not_enabled_are_listed() {
 fn the_tests_of_a_provider_are_added() {
     let (folder, (format, text)) = (Folder::new(), LISTS[4]);
     import(&folder, format, text, &["--provider", "QNN"]).expect(0, "2 entries");
-    call(&["init", "--provider", "QNN"]).expect(64, "--from-denylist");
+    call(&["run", "--init", "--provider", "QNN"]).expect(64, "--from-denylist");
+    call(&["run", "--from-denylist", "names:list.txt"]).expect(64, "--init");
     let other = Folder::new();
     import(&other, format, text, &["--provider", "DML"]).expect(4, "has no tests of the provider DML, only of QNN");
     import(&other, "names", "test_abs\n", &["--provider", "QNN"]).expect(64, "--provider is for onnxruntime:FILE only");
@@ -109,8 +113,17 @@ fn a_file_of_another_format_is_refused() {
     expect_refused("iree", LISTS[4].1, "has no tests in skip_compile_tests");
     let folder = Folder::new();
     let missing = format!("names:{}", folder.file("gone.txt"));
-    call(&["init", "--runtime", "mine", "--from-denylist", &missing, "-o", &folder.file("a.yaml")])
-        .expect(4, "gone.txt");
+    call(&[
+        "run",
+        "--init",
+        "--runtime",
+        "mine",
+        "--from-denylist",
+        &missing,
+        "--expectations",
+        &folder.file("a.yaml"),
+    ])
+    .expect(4, "gone.txt");
 }
 
 #[test]
@@ -118,18 +131,21 @@ fn the_command_line_of_an_import_is_checked() {
     let folder = Folder::new();
     let list = format!("names:{}", folder.write("list.txt", "test_abs\n"));
     let output = folder.file("mine.yaml");
-    call(&["init", "--from-denylist", &list, "-o", &output]).expect(64, "add --runtime NAME");
-    call(&["init", "--runtime", "./a b", "--from-denylist", &list, "-o", &output])
+    call(&["run", "--init", "--from-denylist", &list, "--expectations", &output]).expect(64, "add --runtime NAME");
+    call(&["run", "--init", "--runtime", "./a b", "--from-denylist", &list, "--expectations", &output])
         .expect(64, "cannot be part of a file name");
-    call(&["init", "--runtime", "mine", "--from-denylist", "list.txt", "-o", &output])
+    call(&["run", "--init", "--runtime", "mine", "--from-denylist", "list.txt", "--expectations", &output])
         .expect(64, "expected FORMAT:FILE");
-    call(&["init", "--runtime", "mine", "--from-denylist", &list, "--exact"]).expect(64, "cannot be used with");
-    call(&["init", "--skip-unknown"]).expect(64, "--from-denylist");
+    call(&["run", "--init", "--runtime", "mine", "--from-denylist", &list, "--exact"]).expect(
+        64,
+        "--exact has no effect with --from-denylist, which reads a list and runs nothing; omit --exact, or ",
+    );
+    call(&["run", "--init", "--skip-unknown"]).expect(64, "--from-denylist");
     assert!(!Path::new(&output).exists());
-    let import = ["init", "--runtime", "mine", "--from-denylist", &list, "-o", &output];
+    let import = ["run", "--init", "--runtime", "mine", "--from-denylist", &list, "--expectations", &output];
     call(&import).expect(0, "1 entries");
-    call(&import).expect(4, "the file already exists; write to another one with --output");
+    call(&import).expect(4, "the file already exists; write to another one with --expectations");
     let own = folder.file("list.txt");
-    call(&["init", "--runtime", "mine", "--from-denylist", &list, "-o", &own])
+    call(&["run", "--init", "--runtime", "mine", "--from-denylist", &list, "--expectations", &own])
         .expect(64, "is the list of --from-denylist");
 }

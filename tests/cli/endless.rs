@@ -28,7 +28,8 @@ fn a_results_file_is_a_regular_file_of_a_bounded_size() {
         call(&["compare", &good, file]).expect(4, text);
         call(&["merge", file, "-o", &folder.file("merged"), "--suite", &suite]).expect(4, text);
         call(&["report", file, "-o", &folder.file("report")]).expect(4, text);
-        call(&["init", "--suite", &suite, "--from", file, "-o", &folder.file("e.yaml")]).expect(4, text);
+        let new = folder.file("e.yaml");
+        call(&["run", "--init", "--suite", &suite, "--from-results", file, "--expectations", &new]).expect(4, text);
         call(&["run", "--suite", &suite, "--resume", file, "--results", &folder.file("new")]).expect(4, text);
     }
     for file in [pipe.as_str(), "/dev/zero"] {

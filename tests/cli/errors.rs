@@ -48,7 +48,7 @@ fn nothing_is_said_twice() {
         &["diff", "Nonsense", "8", "13"],
         &["diff", "Sum", "8", "99"],
         &["export", &folder.argument(), "ai.onnx/Abs-13"],
-        &["smoke", "--runtime", "no-such-program"],
+        &["run", "--smoke", "--runtime", "no-such-program"],
     ];
     for arguments in lines {
         let called = call(arguments);

@@ -148,7 +148,7 @@ fn only_a_whole_run_rewrites_expectations() {
 fn a_first_file_holds_and_is_not_overwritten() {
     let folder = with_failure();
     let file = folder.file("new/builtin.yaml");
-    let init = ["init", "--suite", &folder.argument(), "-o", &file];
+    let init = ["run", "--init", "--suite", &folder.argument(), "--expectations", &file];
     call(&init).expect(0, "1 entries");
     call(&init).expect(4, "the file already exists");
     call(&["run", "--suite", &folder.argument(), "--expectations", &file]).expect(0, "1 failures expected");
@@ -184,7 +184,7 @@ fn a_scope_is_what_is_run_without_filters() {
 fn a_measurement_of_a_part_says_what_was_measured() {
     let folder = Folder::new();
     let file = folder.file("builtin.yaml");
-    call(&["init", "--exact", "--scope", "ai.onnx/Abs-13", "-o", &file]).expect(0, "0 entries");
+    call(&["run", "--init", "--exact", "ai.onnx/Abs-13", "--expectations", &file]).expect(0, "0 entries");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("exact: true\nscope: [ai.onnx/Abs-13]\nexpect: []\n"), "{text}");
     let digests = std::fs::read_to_string(folder.path().join("builtin.digests")).unwrap();

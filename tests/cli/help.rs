@@ -5,6 +5,7 @@ use std::fs;
 use crate::models::Folder;
 use crate::program::{call, command, finish};
 use crate::snapshot::check;
+use onnx_conformance_harness::promises::FrozenList;
 use onnx_conformance_reference::spec::Specs;
 
 #[test]
@@ -56,9 +57,8 @@ fn every_subcommand_says_what_it_is_for() {
     };
     check("help", &help(&["--help"]));
     let names = subcommands();
-    assert!(names.len() > 15 && names.contains(&"run".to_owned()), "{names:?}");
+    assert_eq!(names, COMMANDS);
     let old = OLD_NAMES.map(|(name, ..)| name.to_owned());
-    assert!(old.iter().all(|name| !names.contains(name)), "{names:?}");
     for name in names.into_iter().chain(old) {
         check(&format!("help-{name}"), &help(&[&name, "--help"]));
     }
@@ -66,6 +66,24 @@ fn every_subcommand_says_what_it_is_for() {
         check(&format!("help-list-{kind}"), &help(&["list", kind, "--help"]));
     }
 }
+
+/// The commands.
+const COMMANDS: [&str; 14] = [
+    "check",
+    "compare",
+    "completions",
+    "convert",
+    "coverage",
+    "diff",
+    "export",
+    "list",
+    "merge",
+    "report",
+    "run",
+    "show",
+    "submit-check",
+    "trace",
+];
 
 /// Names of commands of an earlier version, with the arguments of a call and the name that the note gives.
 const OLD_NAMES: [(&str, &str, &str); 5] = [
@@ -92,13 +110,70 @@ fn old_names_of_commands_work_with_a_note() {
 }
 
 #[test]
+fn old_names_of_parts_of_commands_work_with_a_note() {
+    let folder = Folder::new();
+    let (file, pages, frozen) = (folder.file("f.yaml"), folder.file("pages"), FrozenList::versions().next().unwrap());
+    let scope = "ai.onnx/Abs-13/known_values/**";
+    let calls: [(&str, &[&str], &str, &str); 5] = [
+        ("smoke", &["--runtime", "builtin"], "run --smoke", " ok, "),
+        ("init", &["--scope", scope, "-o", &file], "run --init", "0 entries"),
+        ("changes", &[frozen, frozen], "diff suite@FROM suite@TO", "no case differs"),
+        ("man", &["-o", &pages], "completions --man DIR", "wrote the manual pages"),
+        ("man", &[], "completions --man DIR", ".TH onnx-conformance 1"),
+    ];
+    for (name, arguments, new, text) in calls {
+        let called = call(&[&[name], arguments].concat()).expect(0, text);
+        let note = format!("`{name}` is now `{new}`; the old name goes with the next version");
+        assert_eq!(called.err.lines().next(), Some(&*note), "{name}");
+    }
+    assert!(fs::read_to_string(&file).unwrap().contains(&format!("scope: [{scope}]")));
+    assert!(folder.path().join("pages/onnx-conformance-run.1").exists());
+    let json = call(&["changes", frozen, frozen, "--format", "json"]).expect(0, "\"format\": 1");
+    assert_eq!(json.err, "");
+    let help = call(&["init", "--help"]).expect(0, "Usage: onnx-conformance run");
+    assert!(help.out.contains("--from-denylist"), "{help:?}");
+}
+
+#[test]
+fn options_of_another_kind_of_run_are_refused_with_the_way_out() {
+    let refused: [(&[&str], &str); 8] = [
+        (
+            &["--smoke", "Abs"],
+            "a filter has no effect with --smoke, which runs its own small models; omit the filters, or --smoke",
+        ),
+        (&["--smoke", "--init"], "check the adapter first, then write the file in a second call"),
+        (&["--smoke", "--show", "3"], "omit --show, or --smoke"),
+        (&["--init", "--shard", "1/2"], "merge the files, then give the result to --init --from-results"),
+        (&["--init", "--update-expectations"], "to update a file that exists, omit --init"),
+        (&["--init", "--release", "1.7"], "select the tests of a release with a filter"),
+        (&["--init", "--from-results", "r", "--results", "s"], "omit --results, or --from-results"),
+        (&["--init", "ai.onnx/Abs-13/**@constants"], "an expectation file is about cases, not their variants"),
+    ];
+    for (arguments, text) in refused {
+        let called = call(&[&["run"], arguments].concat()).expect(64, text);
+        assert_eq!(called.err.lines().count(), 1, "{called:?}");
+    }
+    for option in ["--exact", "--runs=2", "--from-results=r", "--from-denylist=names:n"] {
+        call(&["run", option]).expect(64, "--init");
+    }
+}
+
+#[test]
 fn the_options_of_a_run_are_grouped() {
     let help = call(&["run", "--help"]).expect(0, "").out;
     let place = |text: &str| help.find(text).unwrap_or_else(|| panic!("no '{text}' in\n{help}"));
-    let headings =
-        ["\nArguments:\n", "\nOptions:\n", "\nCases:\n", "\nRuntime:\n", "\nVerdict:\n", "\nOutput:\n"].map(place);
+    let headings = [
+        "\nArguments:\n",
+        "\nOptions:\n",
+        "\nCases:\n",
+        "\nRuntime:\n",
+        "\nVerdict:\n",
+        "\nOutput:\n",
+        "\nFirst run:\n",
+    ]
+    .map(place);
     assert!(headings.is_sorted(), "{headings:?}");
-    let [.., cases, runtime, verdict, output] = headings;
+    let [.., cases, runtime, verdict, output, first] = headings;
     for (option, from, to) in [
         ("--release <", cases, runtime),
         ("--shard <", cases, runtime),
@@ -107,8 +182,10 @@ fn the_options_of_a_run_are_grouped() {
         ("--rewrites\n", runtime, verdict),
         ("--strict\n", verdict, output),
         ("--text <", verdict, output),
-        ("--results <", output, help.len()),
-        ("--by <", output, help.len()),
+        ("--results <", output, first),
+        ("--by <", output, first),
+        ("--smoke\n", first, help.len()),
+        ("--from-denylist <", first, help.len()),
     ] {
         assert!((from..to).contains(&place(option)), "{option}");
     }

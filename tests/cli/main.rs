@@ -30,6 +30,8 @@ mod questions;
 mod reports;
 mod results;
 mod rewrites;
+#[cfg(target_os = "linux")]
+mod screens;
 mod shards;
 mod signals;
 mod site;

@@ -132,14 +132,16 @@ fn options_are_about_one_kind_of_thing() {
 fn shells_and_manuals_are_told_of_every_subcommand() {
     let bash = call(&["completions", "bash"]).expect(0, "onnx-conformance").out;
     assert!(bash.contains("bench") || bash.contains("coverage"), "{bash}");
-    call(&["man"]).expect(0, ".TH onnx-conformance 1");
+    call(&["completions", "--man", "-"]).expect(0, ".TH onnx-conformance 1");
     let folder = Folder::new();
-    call(&["man", "-o", &folder.argument()]).expect(0, "wrote the manual pages");
+    call(&["completions", "--man", &folder.argument()]).expect(0, "wrote the manual pages");
     let page = fs::read_to_string(folder.path().join("onnx-conformance-run.1")).unwrap();
     assert!(page.contains("update\\-expectations"), "{page}");
     let page = fs::read_to_string(folder.path().join("onnx-conformance-list-findings.1")).unwrap();
     assert!(page.contains("unexplained"), "{page}");
-    assert!(!folder.path().join("onnx-conformance-finding.1").exists());
+    for old in ["finding", "init", "smoke", "changes", "man"] {
+        assert!(!folder.path().join(format!("onnx-conformance-{old}.1")).exists(), "{old}");
+    }
 }
 
 #[test]
@@ -166,7 +168,7 @@ fn programs_get_json() {
     let one = ["coverage", "ai.onnx/Abs-13/refuse/surplus-input", "--check"];
     call(&one).expect(1, "ai.onnx/Abs-13 types: ");
     let differs = json(&["diff", "Softmax", "11", "13", "--format", "json"]);
-    let changed = json(&["changes", "0.1.0", "--format", "json"]);
+    let changed = json(&["diff", "suite@0.1.0", "--format", "json"]);
     for object in [shown, ran, covered, differs, changed] {
         assert_eq!(object.as_object().unwrap().iter().next(), Some((&"format".to_owned(), &1.into())), "{object}");
     }

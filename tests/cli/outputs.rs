@@ -64,10 +64,13 @@ fn an_output_is_no_input_and_no_file_of_another_kind() {
         ),
         (&["run", "--suite", &suite, "--results", &other, "--report", &report("junit", &other)], "are the same file"),
         (
-            &["init", "--suite", &suite, "--from", &results, "-o", &results],
-            "r.jsonl is the file of --from, which this command reads",
+            &["run", "--init", "--suite", &suite, "--from-results", &results, "--expectations", &results],
+            "r.jsonl is the file of --from-results, which this command reads",
         ),
-        (&["init", "--suite", &suite, "-o", &model], "m.onnx exists and is not an expectation file"),
+        (
+            &["run", "--init", "--suite", &suite, "--expectations", &model],
+            "m.onnx exists and is not an expectation file",
+        ),
     ];
     for (arguments, text) in rows {
         let called = call(arguments).expect(64, text);

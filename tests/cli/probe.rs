@@ -227,7 +227,7 @@ fn a_runtime_is_started_in_the_named_version_only() {
     fs::create_dir_all(folder.path().join("shell")).unwrap();
     folder.write("shell/adapter.yaml", format!("command: [sh, '{}']\n", folder.file("adapter.sh")));
     let smoke = |runtime: &str| {
-        let mut command = command(&["smoke", "--runtime", runtime]);
+        let mut command = command(&["run", "--smoke", "--runtime", runtime]);
         command.env("ONNX_CONFORMANCE_ADAPTERS", folder.path());
         finish(command)
     };
@@ -388,14 +388,15 @@ fn an_adapter_of_the_current_folder_is_probed_by_its_path_alone() {
     probe("./adapters/onnxruntime").expect(4, says);
     assert!(started.exists());
     fs::remove_file(&started).unwrap();
-    // `smoke` uses an installed adapter, or else one of the current folder, and prints which.
-    call(&["smoke", "--runtime", "onnxruntime"]).expect(4, &format!("{says}adapters/onnxruntime/adapter.yaml"));
+    // `run --smoke` uses an installed adapter, or else one of the current folder, and prints which.
+    call(&["run", "--smoke", "--runtime", "onnxruntime"])
+        .expect(4, &format!("{says}adapters/onnxruntime/adapter.yaml"));
     assert!(started.exists());
     fs::remove_file(&started).unwrap();
     let installed = folder.path().join("installed/onnxruntime");
     fs::create_dir_all(&installed).unwrap();
     folder.write("installed/onnxruntime/adapter.yaml", "command: ['false']\n");
-    let mut command = command(&["smoke", "--runtime", "onnxruntime"]);
+    let mut command = command(&["run", "--smoke", "--runtime", "onnxruntime"]);
     command.current_dir(folder.path()).env("ONNX_CONFORMANCE_ADAPTERS", installed.parent().unwrap());
     finish(command).expect(4, &format!("{says}{}/adapter.yaml", installed.display()));
     assert!(!started.exists());

@@ -25,7 +25,8 @@ fn an_unknown_profile_is_refused_with_the_known_ones() {
 fn a_file_of_a_profile_is_a_gate_for_it() {
     let folder = Folder::new();
     let (file, results) = (folder.file("builtin.yaml"), folder.file("results.jsonl"));
-    call(&["init", "--profile", "values", "-o", &file, "--results", &results]).expect(0, "entries");
+    call(&["run", "--init", "--profile", "values", "--expectations", &file, "--results", &results])
+        .expect(0, "entries");
     assert!(read_to_string(&file).unwrap().contains("@values"));
     assert!(read_to_string(&results).unwrap().lines().next().unwrap().contains("\"filters\":[\"@values\"]"));
     call(&["run", "--expectations", &file]).expect(0, "the scope of");

@@ -115,16 +115,16 @@ fn a_measurement_lists_rewritten_patterns() {
     let scope = "graph/casts/**";
     call(&["run", scope, "--results", &results]).expect(0, "pass");
     let init = |update: &[&str]| {
-        call(&[["init", "--exact", "--from", &results, "--scope", scope, "-o", &measured].as_slice(), update].concat())
-            .expect(0, "entries");
+        let init = ["run", "--init", "--exact", "--from-results", &results, scope, "--expectations", &measured];
+        call(&[init.as_slice(), update].concat()).expect(0, "entries");
         std::fs::read_to_string(&measured).unwrap()
     };
     assert!(!init(&[]).contains("rewrites"), "the built-in executor does not say it");
     let text = std::fs::read_to_string(&results).unwrap();
     folder.write("r.jsonl", text.replace("\"ms\":", "\"rewritten\":false,\"ms\":"));
-    assert!(init(&["--update"]).contains("rewrites: {}\n"));
+    assert!(init(&["--update-expectations"]).contains("rewrites: {}\n"));
     folder.write("r.jsonl", text.replace("\"ms\":", "\"rewritten\":true,\"ms\":"));
-    let named = init(&["--update"]);
+    let named = init(&["--update-expectations"]);
     assert!(named.contains("rewrites:\n  casts: ["), "{named}");
     std::fs::remove_file(&measured).unwrap();
     assert!(init(&[]).contains("rewrites:\n  casts: ["));

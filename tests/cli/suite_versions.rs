@@ -3,6 +3,7 @@
 use std::fs;
 
 use onnx_conformance_cases::suite::SUITE_VERSION;
+use onnx_conformance_harness::promises::FrozenList;
 use regex::Regex;
 
 use crate::models::Folder;
@@ -51,9 +52,33 @@ fn failures_against_a_file_of_an_unknown_suite_name_the_way_out() {
 #[test]
 fn changes_between_unknown_versions_are_refused_with_the_way_out() {
     let folder = Folder::new();
-    let refused =
-        ["99.0.0", "0.0.1", "1"].map(|version| redacted(&call(&["changes", version]).expect(4, version), &folder));
+    let refused = ["99.0.0", "0.0.1", "1"].map(|version| {
+        let called = call(&["diff", &format!("suite@{version}")]).expect(64, version);
+        redacted(&called, &folder)
+    });
     check("changes-unknown", &refused.concat());
+}
+
+#[test]
+fn versions_of_the_suite_are_compared_like_versions_of_an_operator() {
+    let frozen = FrozenList::versions().next().unwrap();
+    let named = format!("suite@{frozen}");
+    let from = named.as_str();
+    let diff = |arguments: &[&str]| call(&[&["diff"], arguments].concat());
+    for arguments in [&[from, from][..], &[from, frozen], &[from, from, "--all"]] {
+        diff(arguments).expect(0, &format!("suite {frozen} -> {frozen}\nno case differs\n"));
+    }
+    diff(&[from, from, "--format", "markdown"]).expect(0, &format!("## suite {frozen} → {frozen}\n\nno case differs"));
+    let refused: [(&[&str], &str); 5] = [
+        (&["suite"], "'suite' has no version; write for example suite@"),
+        (&[from, "Sum@13"], "'Sum@13' is no version of the suite, as suite@"),
+        (&[from, from, "13"], "the third argument is about operators"),
+        (&[from, "--text"], "--text is about operators, and suite@"),
+        (&["Sum@8", from], "Sum is an operator, and suite@"),
+    ];
+    for (arguments, said) in refused {
+        diff(arguments).expect(64, said);
+    }
 }
 
 #[test]

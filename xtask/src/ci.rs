@@ -400,7 +400,7 @@ fn adapters_and_site(arguments: &Arguments) -> Result<()> {
 fn on_adapters(arguments: &Arguments) -> Result<()> {
     let part = part(arguments)?;
     for name in &whole()? {
-        run(Command::new(copies().join(PROGRAM)).args(["smoke", "--runtime", &own(name)]))?;
+        run(Command::new(copies().join(PROGRAM)).args(["run", "--smoke", "--runtime", &own(name)]))?;
         // Two refusals hang onnx.reference until the timeout, and its largest model takes half of it beside a browser.
         run_cases(name, &[&["--timeout", "60"], words(part.as_ref()).as_slice()].concat())?;
         if part.is_some() {

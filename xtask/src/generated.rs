@@ -17,7 +17,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
 use crate::texts::errata;
-use crate::{exporters, proto, tools, workspace};
+use crate::{exporters, packed_readme, proto, tools, workspace};
 
 /// Options of the task.
 #[derive(clap::Args)]
@@ -64,6 +64,7 @@ const FILES: &[Generated] = &[
     Generated { path: CHECK, text: check },
     Generated { path: TRAPS, text: traps },
     Generated { path: tools::PAGE, text: tools::page },
+    Generated { path: packed_readme::PATH, text: packed_readme::page },
     Generated { path: known_graphs::PATH, text: graphs },
     Generated { path: "docs/errata.md", text: errata::page },
     Generated { path: "docs/versions.md", text: changes },

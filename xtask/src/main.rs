@@ -20,6 +20,7 @@ mod layout;
 mod measure;
 mod measure_tool;
 mod new_op;
+mod packed_readme;
 mod profile;
 mod proto;
 mod python;

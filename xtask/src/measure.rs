@@ -127,8 +127,8 @@ fn measure(options: &RunOptions, program: &Path, release: &Release<'_>) -> Resul
     let ended = status(&mut run)?;
     // Failing cases are the content of a measurement, not an error.
     ensure!(matches!(ended.code(), Some(0..=2)), "the run ended with {ended}; repeat the command to resume it");
-    let mut init = runtime.tool(&["init", "--exact", "--strict", "--update", "--from"]);
-    init.arg(&results).args(scope.iter().flat_map(|pattern| ["--scope", pattern]));
+    let mut init = runtime.tool(&["run", "--init", "--exact", "--strict", "--update-expectations", "--from-results"]);
+    init.arg(&results).args(&scope);
     let ended = status(&mut init)?;
     ensure!(ended.success(), "the file was not written: {ended}");
     ensure!(

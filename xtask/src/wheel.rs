@@ -66,6 +66,14 @@ def test_conformance(case):
     cases.check(case)
 "#;
 
+/// Test of the description that an index shows: it has no link to a file of a checkout.
+const DESCRIPTION: &str = r#"
+import importlib.metadata, re
+text = importlib.metadata.metadata("onnx-conformance").get_payload()
+assert "pip install onnx-conformance" in text, text
+assert not re.search(r"\]\((?!https://)", text), text
+"#;
+
 /// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -130,6 +138,7 @@ fn try_out(wheel: &Path) -> Result<()> {
     user.pip(&[&wheel.display().to_string()])?;
     let program = "onnx-conformance";
     ensure!(user.call(program, &["--version"])?.contains("suite "), "--version names no suite");
+    user.call("python", &["-c", DESCRIPTION])?;
     user.call(program, &["run", "ai.onnx/Relu-*/**", "ir/**"])?;
     let run = ["run", "--runtime", RUNTIME, "ai.onnx/Relu-*/**"];
     let missing = user.output(program, &run)?;
@@ -141,8 +150,8 @@ fn try_out(wheel: &Path) -> Result<()> {
     test_api(&user, PYTEST)?;
     fs::write(user.folder.join("my_adapter.py"), "import onnx_conformance_adapter\n")?;
     for (command, arguments) in [
-        ("python", ["-c", "import onnx_conformance.pytest as it; it.backend('some.module')", ""]),
-        (program, ["smoke", "--runtime", "python my_adapter.py"]),
+        ("python", ["-c", "import onnx_conformance.pytest as it; it.backend('some.module')", "", ""]),
+        (program, ["run", "--smoke", "--runtime", "python my_adapter.py"]),
     ] {
         let said = text_of(&user.output(command, &arguments)?);
         ensure!(said.contains("pip install 'onnx-conformance[adapters]'"), "without onnx, {command} says: {said}");

@@ -246,7 +246,7 @@ pub struct KnownFailures {
 }
 
 impl KnownFailures {
-    /// Reads the expectation file of a runtime in a version. `onnx-conformance init` or the results of a [`Harness`](crate::Harness)
+    /// Reads the expectation file of a runtime in a version. `onnx-conformance run --init` or the results of a [`Harness`](crate::Harness)
     /// make such a file.
     ///
     /// # Errors

@@ -80,7 +80,7 @@ impl GateOptions<'_> {
             && !self.update_expectations
         {
             let place = path.display();
-            bail!("{place}: no such file; omit --expectations, or create the file with `onnx-conformance init`");
+            bail!("{place}: no such file; omit --expectations, or create the file with `onnx-conformance run --init`");
         }
         let strict = self.strict || runtime.name == Builtin::NAME;
         let is_default = self.expectations.is_none();

@@ -151,10 +151,10 @@ impl Scene {
         command.spawn().unwrap()
     }
 
-    /// Calls `init` in a folder, and returns its exit code and output.
+    /// Calls `run --init` in a folder, and returns its exit code and output.
     pub(crate) fn init(&self, folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_onnx-conformance"));
-        command.arg("init").arg("--suite").arg(self.path("suite")).args(arguments).current_dir(folder);
+        command.args(["run", "--init", "--suite"]).arg(self.path("suite")).args(arguments).current_dir(folder);
         let output = command.output().unwrap();
         (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
     }
@@ -206,10 +206,10 @@ impl Ran {
     }
 }
 
-/// Returns the exit code and output of `smoke` with this program as an adapter with a fault.
+/// Returns the exit code and output of `run --smoke` with this program as an adapter with a fault.
 pub(crate) fn smoke(fault: &str) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_onnx-conformance"));
-    let output = command.args(["smoke", "--timeout", "20", "--runtime", &adapter(fault)]).output().unwrap();
+    let output = command.args(["run", "--smoke", "--timeout", "20", "--runtime", &adapter(fault)]).output().unwrap();
     (output.status.code(), String::from_utf8(output.stdout).unwrap())
 }
 

@@ -278,7 +278,8 @@ impl Expectations {
     /// Formats the expectations as a new file.
     pub fn to_yaml(&self) -> String {
         let mut text = format!(
-            "# The cases that this runtime does not pass, how, and why (docs/runtimes.md).\nruntime: {}\n",
+            "# The cases that this runtime does not pass, how, and why. `onnx-conformance run` compares results with this file.\n\
+             runtime: {}\n",
             quoted(&self.runtime)
         );
         for (key, value) in [("version", &self.version), ("date", &self.date), ("platform", &self.platform)] {
@@ -489,6 +490,11 @@ mod tests {
         let versioned = "runtime: a\nversion: 1.2.3\nstrict: true\nexpect: []\n";
         let text = Expectations::parse("a.yaml", versioned).unwrap().to_yaml();
         assert_eq!(Expectations::parse("a.yaml", &text).unwrap().version.as_deref(), Some("1.2.3"));
+        let head = text.lines().next().unwrap();
+        assert!(
+            head.starts_with("# ") && !head.contains("docs/"),
+            "the file of a package names a file of the checkout: {head}"
+        );
         for (runtime, version) in [("a b\nc: d", "1"), ("..", "1"), ("a", "../b")] {
             let file = Expectations { version: Some(version.to_owned()), ..Expectations::empty(runtime) };
             let error = Expectations::parse("a.yaml", &file.to_yaml()).unwrap_err().to_string();

@@ -75,7 +75,7 @@ pub fn describe_changes(place: &str, version: &str, failures: usize, changed: &B
     let kinds: String = changed.iter().map(kind).collect();
     format!(
         "{count} of {failures} unexpected failures are of cases that differ from suite {version}, for which {place} was \
-         written:{kinds}\n`onnx-conformance changes {version}` lists all changes"
+         written:{kinds}\n`onnx-conformance diff suite@{version}` lists all changes"
     )
 }
 
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(
             describe_changes("mine.yaml", "0.1.0", 4, &changed),
             "3 of 4 unexpected failures are of cases that differ from suite 0.1.0, for which mine.yaml was written:\n      2 \
-             raised, such as a/A-1/x\n      1 new, such as a/A-1/new\n`onnx-conformance changes 0.1.0` lists all changes"
+             raised, such as a/A-1/x\n      1 new, such as a/A-1/new\n`onnx-conformance diff suite@0.1.0` lists all changes"
         );
     }
 }

@@ -222,7 +222,7 @@ impl Outcome {
                 rank: 5,
                 words: "broke the protocol",
                 meaning: "the adapter's answer violates the protocol",
-                next_step: "The adapter has an error: `smoke` describes it, and `run --validate` names the rule.",
+                next_step: "The adapter has an error: `run --smoke` describes it, and `run --validate` names the rule.",
             },
         }
     }

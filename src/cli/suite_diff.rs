@@ -1,49 +1,41 @@
-//! `changes`: what changed between two versions of the suite.
+//! `diff suite@FROM suite@TO`: the changes between two versions of the suite.
 
 use std::fmt::Write as _;
 
-use clap::Args;
 use onnx_conformance_cases::suite::{Generated, SUITE_VERSION, Suite};
-use onnx_conformance_harness::exit;
-use onnx_conformance_harness::promises::{Changes, FrozenList, Kind, Renames};
+use onnx_conformance_harness::promises::{Changes, FrozenList, FrozenListError, Kind, Renames};
+use onnx_conformance_report::diff::Format;
 
-use crate::cli::options::Form;
 use crate::cli::print;
+use crate::cli::usage::Usage;
 
 /// Number of behaviours of a kind that are printed without `--all`.
-const SHOWN: usize = 12;
+const SHOWN: usize = 5;
 
-#[derive(Debug, Args)]
-pub(crate) struct Arguments {
-    /// Earlier version of the suite
-    #[arg(value_name = "FROM")]
-    from: String,
-
-    /// Later version of the suite [default: that of this program]
-    #[arg(value_name = "TO")]
-    to: Option<String>,
-
-    /// Print every changed behaviour
-    #[arg(long)]
-    all: bool,
-
-    /// Output format. JSON has every case
-    #[arg(long, value_enum, default_value_t)]
-    format: Form,
+/// Changes from a version of the suite to a later one.
+pub(crate) struct SuiteDiff {
+    changes: Changes,
 }
 
-pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    let from = list(&arguments.from, None)?;
-    let to = match arguments.to.as_deref().unwrap_or(SUITE_VERSION) {
-        version if version == arguments.from => from.clone(),
-        version => list(version, Some(&from))?,
-    };
-    let changes = Changes::between(&from, &to, Renames::embedded());
-    match arguments.format {
-        Form::Text => print::styled(text(&changes, arguments.all).trim_end())?,
-        Form::Json => print::json(&changes)?,
+impl SuiteDiff {
+    /// Compares two versions. The later one is that of this program if none is given.
+    pub(crate) fn new(from: &str, to: Option<&str>) -> anyhow::Result<SuiteDiff> {
+        let earlier = list(from, None)?;
+        let later = match to.unwrap_or(SUITE_VERSION) {
+            version if version == from => earlier.clone(),
+            version => list(version, Some(&earlier))?,
+        };
+        Ok(SuiteDiff { changes: Changes::between(&earlier, &later, Renames::embedded()) })
     }
-    Ok(exit::SUCCESS)
+
+    /// Prints the changes: text, with all behaviours or the first of each kind, or JSON with every case.
+    pub(crate) fn print(&self, format: Format, is_all: bool) -> anyhow::Result<()> {
+        match format {
+            Format::Text => print::styled(text(&self.changes, is_all).trim_end()),
+            Format::Markdown => print::line(markdown(&self.changes).trim_end()),
+            Format::Json => print::json(&self.changes),
+        }
+    }
 }
 
 /// Returns the list of a version: a frozen one, or that of the cases in this program. Cases that an earlier list has are not made again.
@@ -56,7 +48,12 @@ fn list(version: &str, earlier: Option<&FrozenList>) -> anyhow::Result<FrozenLis
             None => FrozenList::new(&suite)?,
         });
     }
-    Ok(FrozenList::embedded(version)?)
+    FrozenList::embedded(version).map_err(|error| match error {
+        FrozenListError::NoVersion { .. } | FrozenListError::Later { .. } | FrozenListError::Unknown { .. } => {
+            Usage(error.to_string()).into()
+        }
+        FrozenListError::Damaged { .. } | FrozenListError::Suite(_) => error.into(),
+    })
 }
 
 /// Formats the changes: a line per kind with its number of cases, then its behaviours.
@@ -68,11 +65,7 @@ fn text(changes: &Changes, is_all: bool) -> String {
     // Writing to a string cannot fail.
     for kind in Kind::ALL.into_iter().filter(|kind| changes.count(*kind) > 0) {
         let behaviours = changes.behaviours(kind);
-        let cases = match changes.count(kind) {
-            1 => "1 case".to_owned(),
-            count => format!("{count} cases"),
-        };
-        let _ = writeln!(text, "\n{kind}: {cases}");
+        let _ = writeln!(text, "\n{kind}: {}", cases(changes.count(kind)));
         let shown = if is_all { behaviours.len() } else { SHOWN };
         for (name, count) in behaviours.iter().take(shown) {
             let _ = writeln!(text, "{count:>7}  {name}");
@@ -82,6 +75,26 @@ fn text(changes: &Changes, is_all: bool) -> String {
         }
     }
     text
+}
+
+/// Formats the changes as a table per kind.
+fn markdown(changes: &Changes) -> String {
+    let mut text = format!("## suite {} → {}\n", changes.from, changes.to);
+    if changes.cases.is_empty() {
+        text.push_str("\nno case differs\n");
+    }
+    // Writing to a string cannot fail.
+    for kind in Kind::ALL.into_iter().filter(|kind| changes.count(*kind) > 0) {
+        let _ = writeln!(text, "\n### {kind}: {}\n\n| behaviour | cases |\n|---|---|", cases(changes.count(kind)));
+        for (name, count) in changes.behaviours(kind) {
+            let _ = writeln!(text, "| {name} | {count} |");
+        }
+    }
+    text
+}
+
+fn cases(count: usize) -> String {
+    if count == 1 { "1 case".to_owned() } else { format!("{count} cases") }
 }
 
 #[cfg(test)]
@@ -111,11 +124,14 @@ mod tests {
             ),
             "{shown}"
         );
-        assert!(shown.ends_with("         and 8 more; --all prints them\n"), "{shown}");
-        assert_eq!(text(&changes, true).lines().count(), shown.lines().count() + 7);
+        assert!(shown.ends_with("         and 15 more; --all prints them\n"), "{shown}");
+        assert_eq!(text(&changes, true).lines().count(), shown.lines().count() + 14);
         assert_eq!(
             text(&Changes::between(&from, &from, &Renames::default()), false),
             "suite 1.0.0 -> 1.0.0\nno case differs\n"
         );
+        let page = markdown(&changes);
+        assert!(page.starts_with("## suite 1.0.0 → 1.1.0\n\n### raised: 1 case\n\n| behaviour | cases |\n"), "{page}");
+        assert!(page.contains("\n|---|---|\n| ai.onnx/Abs-13/known | 1 |\n"), "{page}");
     }
 }
