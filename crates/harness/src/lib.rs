@@ -59,6 +59,8 @@ pub mod exit;
 #[doc(hidden)]
 pub mod expectations;
 #[doc(hidden)]
+pub mod failures;
+#[doc(hidden)]
 pub mod findings;
 #[doc(hidden)]
 pub mod gate_file;
