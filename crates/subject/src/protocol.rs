@@ -127,7 +127,7 @@ pub struct Request<'a> {
     /// The serialized model.
     pub model: &'a Bytes,
     /// The folder to which the locations of external data are relative; `None` if the model has none. It need not
-    /// contain the model itself.
+    /// contain the model itself; [`Request::model_file`] returns a file beside the data.
     pub folder: Option<&'a Path>,
     /// The inputs by name.
     pub inputs: &'a [Named],
