@@ -17,10 +17,11 @@
 //! inputs, and there is no result if they compute different outputs. External data is read from the folder of the model.
 //!
 //! ```
-//! use onnx_conformance::check::Target;
+//! use onnx_conformance::check::{Limits, Target, check};
 //! use onnx_conformance::reference::model::text::parse_model;
 //! use onnx_conformance::reference::proto::Message as _;
-//! use onnx_conformance::{ConversionOptions, Proof, convert_file};
+//! use onnx_conformance::reference::{LoadLimits, read_model};
+//! use onnx_conformance::{ConversionOptions, ModelFolder, Proof, convert_file};
 //!
 //! # let folder = std::env::temp_dir().join(format!("onnx-conformance-doctest-{}", std::process::id()));
 //! # std::fs::create_dir_all(&folder)?;
@@ -44,6 +45,11 @@
 //! let target = Target { opsets: [("ai.onnx.ml".to_owned(), 3)].into(), ..Target::default() };
 //! let error = convert_file(&path, &target, &ConversionOptions::default()).unwrap_err();
 //! assert_eq!(error.to_string(), "the model does not import ai.onnx.ml");
+//!
+//! // `check` and `read_model` need the folder of a model for its external data.
+//! let (file, data) = (std::fs::read(&path)?, ModelFolder::for_model(&path));
+//! assert!(check(&file, Some(&data), &Limits::default()).is_valid());
+//! assert_eq!(read_model(file.into(), &data, &LoadLimits::default())?.ir_version, 8);
 //! # std::fs::remove_dir_all(&folder)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -55,5 +61,5 @@ pub mod cli;
 pub use onnx_conformance_check as check;
 pub use onnx_conformance_reference as reference;
 pub use onnx_conformance_report::models::{
-    ConversionError, ConversionOptions, Proof, ProvedConversion, convert_bytes, convert_file,
+    ConversionError, ConversionOptions, ModelFolder, Proof, ProvedConversion, convert_bytes, convert_file,
 };
