@@ -77,7 +77,7 @@ pub fn libtest(runtime: impl Runtime + Send + 'static, expectations: impl Into<P
 /// well. `UPDATE_EXPECTATIONS=1` makes such a run rewrite the file. A case id as command-line filter runs only this case, and a glob
 /// over ids the cases that match. The first trial, `smoke`, tests small models of every kind of value.
 ///
-/// After the last test, the causes of unexpected failures are printed on standard error, as by `onnx-conformance run`. The first failing
+/// After the last test, the causes of unexpected failures are printed on standard error, as `run` prints them. The first failing
 /// cases are written to `target/failures`: model, inputs, expected and actual outputs. `ONNX_CONFORMANCE_SHOW` is the number of results
 /// to print, and `ONNX_CONFORMANCE_FAILURES` another folder.
 ///
