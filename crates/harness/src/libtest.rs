@@ -61,6 +61,9 @@ const MAX_SHOWN: usize = 30;
 /// Environment variable with the folder for the files of failing cases, by default `failures` in Cargo's target folder.
 const FAILURES: &str = "ONNX_CONFORMANCE_FAILURES";
 
+/// Environment variable with the file for the results of a run of all tests.
+const RESULTS: &str = "ONNX_CONFORMANCE_RESULTS";
+
 /// Runs the project's suite on a runtime as a test binary, and returns its exit code. This is all that `main` of a test with
 /// `harness = false` has to do. [`Harness`] describes the tests and has more options.
 pub fn libtest(runtime: impl Runtime + Send + 'static, expectations: impl Into<PathBuf>) -> ExitCode {
@@ -79,7 +82,7 @@ pub fn libtest(runtime: impl Runtime + Send + 'static, expectations: impl Into<P
 ///
 /// After the last test, the causes of unexpected failures are printed on standard error, as `run` prints them. The first failing
 /// cases are written to `target/failures`: model, inputs, expected and actual outputs. `ONNX_CONFORMANCE_SHOW` is the number of results
-/// to print, and `ONNX_CONFORMANCE_FAILURES` another folder.
+/// to print, and `ONNX_CONFORMANCE_FAILURES` another folder. `ONNX_CONFORMANCE_RESULTS` is a file for the results of a run of all tests.
 ///
 /// A test binary may have [several runtimes](Harness::and), each with its own file, limits and bound.
 ///
@@ -113,6 +116,9 @@ type Test = Box<dyn FnOnce(&Trials) -> Result<Completion, Failed> + Send>;
 /// Cases of a run.
 struct Selection {
     suite: &'static Suite,
+    /// The release whose texts decide the levels.
+    text: TextRelease,
+    patterns: Vec<String>,
     filter: Filter,
     /// Names of the groups.
     groups: BTreeSet<String>,
@@ -377,7 +383,7 @@ impl Harness {
         let trials = if arguments.action == Action::Run && is_any_selected {
             let is_whole = arguments.is_whole() && !is_other_profile;
             let names = groups.iter().map(|group| group.name.clone()).collect();
-            let selection = Selection { suite, filter, groups: names, is_whole };
+            let selection = Selection { suite, text, patterns, filter, groups: names, is_whole };
             Some(Arc::new(self.open(selection, &arguments)?))
         } else {
             None
@@ -388,7 +394,8 @@ impl Harness {
 
     /// Starts the runtime, and reads its expectations.
     fn open(self, selection: Selection, arguments: &Arguments) -> anyhow::Result<Trials> {
-        let Selection { suite, filter, groups, is_whole } = selection;
+        let Selection { suite, text, patterns, filter, groups, is_whole } = selection;
+        let results = results_file(self.name.as_deref(), arguments)?;
         let updates = std::env::var_os(UPDATE).is_some_and(|value| value != "0");
         if updates && !is_whole {
             bail!(
@@ -416,6 +423,9 @@ impl Harness {
             gate,
             host: Recorder::new(host, declaration.clone()),
             suite,
+            text,
+            patterns,
+            results,
             findings: Findings::embedded()?,
             doubts: Doubts::default(),
             declaration,
@@ -458,6 +468,16 @@ fn show() -> anyhow::Result<Show> {
     };
     let most = if most == 0 { usize::MAX } else { most };
     Ok(Show { options: ShowOptions::Tests(SHOW), ..Show::at_most(most) })
+}
+
+/// Returns the file for the results, if the environment names one. With several runtimes, each has its own.
+fn results_file(runtime: Option<&str>, arguments: &Arguments) -> anyhow::Result<Option<PathBuf>> {
+    let Some(path) = std::env::var_os(RESULTS).map(PathBuf::from) else { return Ok(None) };
+    if !arguments.is_whole() {
+        bail!("{RESULTS} needs a run of all tests of a runtime in one process, as by `cargo test` without filters");
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(Some(runtime.map_or_else(|| path.clone(), |runtime| path.with_file_name(format!("{runtime}.{name}")))))
 }
 
 /// Returns the folder for the files of failing cases.

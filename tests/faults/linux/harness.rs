@@ -1,13 +1,14 @@
 //! A test binary over a runtime that dies: this same program, running as the tests of a crate.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use onnx_conformance::reference::proto::{Message as _, ModelProto};
 use onnx_conformance_harness::Harness;
+use onnx_conformance_harness::run::read_results;
 use onnx_conformance_subject::{Builtin, Declaration, Ended, Host as _, Request, Response, Runtime};
 use tempfile::TempDir;
 
@@ -22,6 +23,7 @@ pub(crate) const TESTS: Tests = &[
     ("an_interrupted_update_keeps_what_has_run", an_interrupted_update_keeps_what_has_run),
     ("a_selection_of_nothing_fails", a_selection_of_nothing_fails),
     ("failures_end_with_their_causes", failures_end_with_their_causes),
+    ("results_are_those_of_all_tests", results_are_those_of_all_tests),
     ("a_process_for_one_test_sends_only_its_cases", a_process_for_one_test_sends_only_its_cases),
 ];
 
@@ -245,6 +247,20 @@ fn failures_end_with_their_causes() {
     assert!(!text.contains(" failures with ") && folder.join("model.onnx").is_file(), "{text}");
     let (code, text) = run_with(&file, "", &["--exact", case], &[("ONNX_CONFORMANCE_SHOW", "some")]);
     assert!(code == Some(4) && text.contains("ONNX_CONFORMANCE_SHOW=some: expected a number of results"), "{text}");
+}
+
+fn results_are_those_of_all_tests() {
+    let home = TempDir::new().unwrap();
+    let file = home.path().join("expectations.yaml");
+    let path = home.path().join("results.jsonl");
+    let variables = [("ONNX_CONFORMANCE_RESULTS", path.to_str().unwrap())];
+    let (code, text) = run_with(&file, "", &["Abs-13"], &variables);
+    assert!(code == Some(4) && text.contains("needs a run of all tests of a runtime") && !path.exists(), "{text}");
+    let (code, text) = run_with(&file, "", &[], &variables);
+    assert_eq!(code, Some(101), "{text}");
+    let read = read_results(&mut BufReader::new(fs::File::open(&path).unwrap())).unwrap();
+    assert!(read.is_complete() && read.header.runtime.name == "mortal" && read.header.selected.filters.len() == 1);
+    assert!(read.results.iter().any(|result| result.id == "ai.onnx/Acos-7/known_values/T=float"), "{text}");
 }
 
 fn a_process_for_one_test_sends_only_its_cases() {

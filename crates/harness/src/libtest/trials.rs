@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context as _;
-use onnx_conformance_cases::case::{Case, Variant, vary};
+use onnx_conformance_cases::case::{Case, TextRelease, Variant, vary};
 use onnx_conformance_cases::suite::{Filter, Suite};
 use onnx_conformance_subject::{Accepted, Declaration, Host as _, Stop, StopReason};
 
@@ -22,8 +22,11 @@ use crate::gate_file::Gate;
 use crate::libtest::choice::Choice;
 use crate::libtest::trial::{Completion, Failed};
 use crate::note::note;
-use crate::run::{CaseResult, Outcome, Summary, common_message, judge_twice};
+use crate::run::{
+    CaseResult, Header, Outcome, Selected, Summary, common_message, judge_twice, write_header, write_result,
+};
 use crate::smoke::{self, smoke};
+use crate::whole_file::write_whole;
 
 /// Environment variable that makes a whole run rewrite the expectation file to its results, if set to anything but `0`.
 pub const UPDATE: &str = "UPDATE_EXPECTATIONS";
@@ -44,6 +47,12 @@ const MAX_MESSAGES: usize = 20;
 pub(super) struct Trials {
     pub(super) host: Recorder<'static>,
     pub(super) suite: &'static Suite,
+    /// The release whose texts decide the levels.
+    pub(super) text: TextRelease,
+    /// Patterns of the cases.
+    pub(super) patterns: Vec<String>,
+    /// File for the results.
+    pub(super) results: Option<PathBuf>,
     pub(super) findings: &'static Findings,
     pub(super) declaration: Declaration,
     /// Files that the runtime accepts, if it does not declare them itself.
@@ -202,8 +211,26 @@ impl Trials {
         }
     }
 
+    /// Writes the results to a file, if the environment names one. It is complete if every group has ended.
+    fn write_results(&self, results: &[CaseResult], is_complete: bool) -> anyhow::Result<()> {
+        let Some(path) = &self.results else { return Ok(()) };
+        let cases = if is_complete { results.len() } else { self.suite.ids(&self.filter)?.len() };
+        let filters = self.patterns.clone();
+        let selected = Selected { cases, filters, variant: self.variant, ..Selected::default() };
+        let header = Header::new(self.declaration.clone(), self.suite.digest()?, selected).by_text(Some(self.text));
+        let mut bytes = Vec::new();
+        write_header(&mut bytes, &header)?;
+        for result in results {
+            write_result(&mut bytes, result)?;
+        }
+        write_whole(path, &bytes).with_context(|| path.display().to_string())
+    }
+
     /// Prints the causes of unexpected failures, as `run` does, and writes the first cases to files.
     fn note_failures(&self, regressions: &mut Vec<CaseResult>) -> anyhow::Result<()> {
+        if regressions.is_empty() {
+            return Ok(());
+        }
         sort_by_gravity(regressions);
         // The only failure is in the report of its test.
         if regressions.len() > 1 {
@@ -259,6 +286,7 @@ impl Trials {
             note(&result.flaky_note());
         }
         let missing: Vec<String> = self.groups.difference(ended).cloned().collect();
+        self.write_results(results, missing.is_empty())?;
         if let Some(reason) = self.stop.reason() {
             let text = match reason {
                 StopReason::Failed(reason) => reason.as_str(),
@@ -288,9 +316,7 @@ impl Trials {
             }
             return Ok(missing.is_empty() && problems.is_empty());
         }
-        if !gate_result.regressions.is_empty() {
-            self.note_failures(&mut gate_result.regressions)?;
-        }
+        self.note_failures(&mut gate_result.regressions)?;
         if !self.is_whole {
             return Ok(problems.is_empty());
         }
