@@ -15,6 +15,7 @@ kit = pytest.importorskip("onnx_conformance_adapter")
 numpy = pytest.importorskip("numpy")
 onnx = pytest.importorskip("onnx")
 values = pytest.importorskip("onnx_conformance_adapter.values")
+library = pytest.importorskip("onnx_conformance_adapter.library")
 
 PRELU = """<ir_version: 8, opset_import: ["": 17]> g (float[2] x, float[2] s) => (float[2] y) { y = PRelu (x, s) }"""
 RNN = """<ir_version: 8, opset_import: ["": 17]>
@@ -149,6 +150,57 @@ def test_types_that_a_runtime_does_not_have_are_unsupported() -> None:
     values.require_tensors(ports[:1], ["float"], "it")
     with pytest.raises(kit.Unsupported, match=r"^it has no seq\(tensor\(float\)\)$"):
         values.require_tensors(ports, ["float"], "it")
+
+
+def prelu(tmp_path: Path, kind: str = "float") -> tuple[str, list[Any], list[Any]]:
+    """The file of a model, its inputs and its output."""
+    path = tmp_path / "model.onnx"
+    onnx.save(pytest.importorskip("onnx.parser").parse_model(PRELU), path)
+    inputs = [port(name, f"tensor({kind})", tmp_path / f"{name}.pb") for name in ("x", "s")]
+    for each in inputs:
+        each.write(onnx.numpy_helper.from_array(numpy.ones(2, dtype="float32"), each.name).SerializeToString())
+    return str(path), inputs, [port("y", "tensor(float)", tmp_path / "y.pb")]
+
+
+def engine() -> Any:
+    binding = SimpleNamespace(__name__="engine", __version__="1.0", F32=1)
+    types, lacks = {"F32": "float", "F64": "double"}, [r"no layer (?P<operator>\w+)"]
+    return library.Library({"name": "engine"}, binding, types, lacks, r"error: (.+)", r"/build/\S+ ")
+
+
+def test_a_library_loads_a_model_and_then_runs_it(tmp_path: Path) -> None:
+    made = engine()
+    assert (made.about, made.types) == ({"name": "engine", "version": "1.0"}, {"F32": "float"})
+    path, inputs, outputs = prelu(tmp_path)
+
+    def steps(given: str, values_by_name: Any, names: list[str]) -> Any:
+        assert (given, names) == (path, ["y"])
+        yield True
+        yield [sum(value for _, value in values_by_name)]
+
+    made.run(steps, path, inputs, outputs)
+    assert onnx.numpy_helper.to_array(values.parse(outputs[0].read(), outputs[0].type)).tolist() == [2.0, 2.0]
+    with pytest.raises(kit.Unsupported, match=r"^the module engine has no tensor\(double\)$"):
+        made.run(steps, *prelu(tmp_path, "double"))
+
+
+def test_the_log_of_a_library_says_why_a_model_is_not_loaded(tmp_path: Path) -> None:
+    def fails(said: bytes, late: bool = False) -> Any:
+        def steps(path: str, inputs: Any, names: list[str]) -> Any:
+            os.write(2, b"" if late else said)
+            yield late
+            raise ValueError(said.decode())
+
+        return lambda: engine().run(steps, *prelu(tmp_path))
+
+    with pytest.raises(kit.Unsupported, match="^no layer 'PRelu'$") as missing:
+        fails(b"[7] error: /build/net.cpp no layer PRelu")()
+    assert missing.value.what == "operator ai.onnx/PRelu"
+    with pytest.raises(kit.LoadError, match="^no layer 'Det'$"):
+        fails(b"error: no layer Det")()
+    with pytest.raises(RuntimeError, match="^out of range$"):
+        fails(b"error: out of range", late=True)()
+    assert engine().short('no layer "Det"') == 'no layer "Det"'
 
 
 def test_an_option_is_one_of_its_values(monkeypatch: Any) -> None:

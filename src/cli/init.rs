@@ -11,6 +11,7 @@ use onnx_conformance_harness::expectations::{
     ExpectationMatcher, Expectations, Provenance, WholeRun, first_expectations, first_measurement,
     updated_expectations, with_accepted, with_provenance, with_rewrites, with_strict, with_suite,
 };
+use onnx_conformance_harness::failures::{Recorder, Show};
 use onnx_conformance_harness::gate_file::{
     check_measured, check_text_of_measurement, default_path, lock_expectations, measured_path, write, write_accuracy,
     write_digests,
@@ -19,10 +20,9 @@ use onnx_conformance_harness::interrupt::stopped_by_interrupt;
 use onnx_conformance_harness::measure::MeasuredDigests;
 use onnx_conformance_harness::run::{CaseResult, Header, Plan, Rewrites, Selected, plan};
 use onnx_conformance_report::reporter::Collected;
-use onnx_conformance_report::terminal::{self, Show};
+use onnx_conformance_report::terminal;
 use onnx_conformance_subject::{Accepted, Declaration, Host as _, Stop, name_problem, probe_if_undeclared};
 
-use crate::cli::actual::Recorder;
 use crate::cli::denylist::{Denylist, ImportOptions};
 use crate::cli::gate::GateOptions;
 use crate::cli::output_file::{Kind, OutputFiles};
@@ -238,7 +238,7 @@ impl Init<'_> {
             }
             let Some((header, _)) = &known else { continue };
             let file = place.take().map(|place| place.begin(header, &[])).transpose()?;
-            match self.run_once(&plan, &Recorder::new(&*runtime, header.runtime.clone()), &stop, file)? {
+            match self.run_once(&plan, &Recorder::new(Box::new(&*runtime), header.runtime.clone()), &stop, file)? {
                 Ok(results) => runs.push(results),
                 Err(code) => return Ok(Err(code)),
             }

@@ -11,12 +11,12 @@ use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::expectations::{GateResult, Scope, WholeRun};
+use onnx_conformance_harness::failures::{Grouping, Show, sort_by_gravity};
 use onnx_conformance_harness::run::{
     CaseResult, Header, Machine, MissingShards, Part, Read, Selected, check_parts, plan,
 };
-use onnx_conformance_report::groups::sort_by_gravity;
 use onnx_conformance_report::reporter::{Finished, Reporter, Started};
-use onnx_conformance_report::terminal::{By, Show};
+use onnx_conformance_report::terminal::By;
 
 use crate::cli::gate::GateOptions;
 use crate::cli::output_file::{Kind, OutputFiles};
@@ -138,7 +138,8 @@ impl Arguments {
     /// Returns the terminal reporter and every requested report.
     fn reporters(&self) -> Vec<Box<dyn Reporter>> {
         let terminal =
-            Box::new(TerminalReporter::new(Show { by: self.by, ..Show::at_most(self.show) })) as Box<dyn Reporter>;
+            Box::new(TerminalReporter::new(Show { by: self.by.map(Grouping::from), ..Show::at_most(self.show) }))
+                as Box<dyn Reporter>;
         std::iter::once(terminal).chain(self.reports.reporters()).collect()
     }
 

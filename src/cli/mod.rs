@@ -1,6 +1,5 @@
 //! Command line: one file per subcommand.
 
-mod actual;
 mod body;
 mod case_folder;
 mod check;
@@ -15,7 +14,6 @@ mod diff;
 mod explain;
 mod export;
 mod external_data;
-mod failures;
 mod find_case;
 mod finding;
 mod fixed_model;
@@ -38,7 +36,6 @@ mod op;
 mod operator_name;
 pub(crate) mod options;
 mod output_file;
-mod patterns;
 mod pool;
 pub(crate) mod print;
 mod progress;

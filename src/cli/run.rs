@@ -8,6 +8,9 @@ use clap::Args;
 use onnx_conformance_cases::case::{CaseId, TextRelease, Variant, open_regular};
 use onnx_conformance_cases::suite::{Filter, GraphId, SUITE_VERSION, Suite};
 use onnx_conformance_harness::expectations::{Conclusion, GateResult, Scope, WholeRun};
+use onnx_conformance_harness::failures::{
+    FailureFolder, Grouping, Recorder, Show, add_patterns, rerun_command, sort_by_gravity,
+};
 use onnx_conformance_harness::gate_file::Gate;
 use onnx_conformance_harness::interrupt::stopped_by_interrupt;
 use onnx_conformance_harness::measure::Measurements;
@@ -19,19 +22,15 @@ use onnx_conformance_harness::run::{
 };
 use onnx_conformance_harness::shell::word;
 use onnx_conformance_harness::{escape, exit};
-use onnx_conformance_report::groups::sort_by_gravity;
 use onnx_conformance_report::reporter::{Collected, Finished, Reporter};
-use onnx_conformance_report::terminal::{By, Show};
+use onnx_conformance_report::terminal::By;
 use onnx_conformance_subject::{Accepted, Declaration, Host, Question, Stop, probe_if_undeclared};
 
-use crate::cli::actual::Recorder;
-use crate::cli::failures::FailureFolder;
 use crate::cli::gate::GateOptions;
 use crate::cli::init::{Init, InitOptions};
 use crate::cli::json_reporter::JsonReporter;
 use crate::cli::options::Form;
 use crate::cli::output_file::{Kind, OutputFiles};
-use crate::cli::patterns::add_patterns;
 use crate::cli::reports::ReportOptions;
 use crate::cli::results_file::{self, ResultsPlace, today};
 use crate::cli::rewrites::{RewriteReporter, open_optimizer};
@@ -179,7 +178,7 @@ fn run_cases(arguments: &Arguments) -> anyhow::Result<u8> {
     };
     let file = place.map(|place| place.begin(&header, &kept)).transpose()?;
     suite.remarks().for_each(|remark| print::note(&remark));
-    let recorder = Recorder::new(&*runtime, gated.declaration.clone());
+    let recorder = Recorder::new(Box::new(&*runtime), gated.declaration.clone());
     let (mut all, mut reporters) = (Collected::default(), arguments.reporters());
     let mut during: Vec<Box<dyn Reporter + '_>> = vec![Box::new(&mut reporters)];
     during.extend(arguments.gate.update_expectations.then(|| Box::new(&mut all) as Box<dyn Reporter>));
@@ -274,7 +273,9 @@ impl Report<'_> {
         let reported = reporters.finished(&finished);
         let shown = gate_result.regressions.len().min(arguments.show());
         let folder = FailureFolder { path: arguments.failures(), suite, evidence, outputs: recorder };
-        folder.write(&gate_result.regressions[..shown]);
+        if let Some(note) = folder.write(&gate_result.regressions[..shown]) {
+            print::note(&note);
+        }
         arguments.suggest_update(&gate_result, gate);
         reported?;
         Ok(exit::code_for(gate_result.conclusion()))
@@ -538,7 +539,9 @@ impl Arguments {
 
     /// Returns the terminal reporter and every requested report.
     fn reporters(&self) -> Vec<Box<dyn Reporter>> {
-        let show = Show { by: self.by, most: self.show(), command: self.command() };
+        let command = self.command();
+        let show = Show { by: self.by.map(Grouping::from), ..Show::at_most(self.show()) };
+        let show = show.rerun_by(move |id| rerun_command(&command, id));
         let terminal: Box<dyn Reporter> = match self.format {
             Form::Text if self.show.is_none() => Box::new(TerminalReporter::new(show).shortened(SHOW_HINT)),
             Form::Text => Box::new(TerminalReporter::new(show)),

@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use onnx_conformance_harness::expectations::{Doubts, ExpectationMatcher, GateResult};
+use onnx_conformance_harness::failures::Recorder;
 use onnx_conformance_harness::findings::{Finding, Findings};
 use onnx_conformance_harness::run::{CaseResult, Event, Plan, Runner};
 use onnx_conformance_report::reporter::{Reporter, Started};
 use onnx_conformance_subject::{Host, Stop, StopReason};
 
-use crate::cli::actual::Recorder;
 use crate::cli::print;
 use crate::cli::results_file::ResultsFile;
 use crate::cli::runtime::ended_early;

@@ -1,9 +1,10 @@
 //! Terminal reporter: progress on standard error, failures and totals on standard output.
 
 use onnx_conformance_harness::expectations::Verdict;
+use onnx_conformance_harness::failures::Show;
 use onnx_conformance_harness::run::{CaseResult, Summary};
 use onnx_conformance_report::reporter::{Finished, ReportError, Reporter, Started};
-use onnx_conformance_report::terminal::{Show, closing};
+use onnx_conformance_report::terminal::closing;
 
 use crate::cli::screen::to_screen;
 use crate::cli::{Progress, print};

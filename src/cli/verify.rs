@@ -6,9 +6,9 @@ use bytes::Bytes;
 use onnx_conformance_check::Limits;
 use onnx_conformance_reference::proto::GraphProto;
 use onnx_conformance_report::models::{
-    InputPlan, Proof, RunFailure, RunLoaded, TrialInputs, Trials, generated_trial, model_name,
+    InputPlan, Proof, RunFailure, TrialInputs, Trials, generated_trial, load_on_builtin, model_name,
 };
-use onnx_conformance_subject::{Builtin, Ended, KeptData, Phase, Response};
+use onnx_conformance_subject::{Builtin, KeptData};
 
 use crate::cli::input_files::{InputSet, input_sets};
 use crate::cli::limits::Allowance;
@@ -95,7 +95,11 @@ pub(crate) fn verify(
     };
     let folder = folder_of(verification.model);
     let data = KeptData::default();
-    let load = |model: &Bytes| load(model, folder, &data, verification.allowance);
+    let allowance = verification.allowance;
+    let load = |model: &Bytes| {
+        let builtin = Builtin::new(allowance.time_left()).with_memory(allowance.memory()).sharing_data(&data);
+        load_on_builtin(&builtin, model, Some(folder))
+    };
     let ways = |number: usize| inputs.ways(number);
     let run_inputs = |number: usize, way: usize| inputs.inputs(number, way);
     let trials = Trials { count: inputs.count(), ways: &ways, inputs: &run_inputs, load: &load };
@@ -117,21 +121,4 @@ pub(crate) fn not_verified(verification: &Verification, why: &str) -> anyhow::Er
         .allowance
         .limit_error(&format!("{name} was not verified, so nothing is written ({why})"))
         .context("the verification did not finish; --verify 0 skips it")
-}
-
-/// Loads a model on the built-in executor.
-fn load(model: &Bytes, folder: &Path, data: &KeptData, allowance: Allowance) -> Result<RunLoaded<'static>, RunFailure> {
-    let builtin = Builtin::new(allowance.time_left()).with_memory(allowance.memory()).sharing_data(data);
-    let loaded = builtin.load(model, Some(folder)).map_err(failure)?;
-    Ok(Box::new(move |inputs, held| loaded.run(inputs, held).into_values().map_err(failure)))
-}
-
-fn failure(ended: Ended) -> RunFailure {
-    match ended {
-        Ended::Timeout(message) | Ended::OutOfMemory(message) => RunFailure::Limit(message),
-        Ended::Answered(Response::Unsupported { message, .. } | Response::Error { phase: Phase::Load, message }) => {
-            RunFailure::Never(message)
-        }
-        other => RunFailure::Model(other.message().to_owned()),
-    }
 }

@@ -13,12 +13,12 @@ use onnx_conformance_cases::suite::{Filter, Suite};
 use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::expectations::{ExpectationMatcher, GateResult, Scope};
+use onnx_conformance_harness::failures::Show;
 use onnx_conformance_harness::run::{Event, Header, Read, Runner, Selected, plan, write_header, write_result};
 use onnx_conformance_harness::whole_file::write_whole;
 use onnx_conformance_report::coverage::{CoverageCollector, Exclusions};
 use onnx_conformance_report::reporter::{Collected, Finished, Reporter, Started};
 use onnx_conformance_report::site::{Column, Extra, write_site};
-use onnx_conformance_report::terminal::Show;
 use onnx_conformance_subject::{Builtin, Host as _, Stop};
 
 use crate::{site, workspace};

@@ -26,8 +26,8 @@
 //! # What a user needs
 //! [`check`] examines bytes within [`Limits`]; its [`Report`] has [`Finding`]s, each with a [`RuleId`] and a [`Level`]. Weights in other
 //! files come through a [`Folder`]. [`convert()`] takes a model to a [`Target`] and gives a [`Conversion`], or a [`Refusal`] that lists
-//! every node in the way. It does not run the models: the program's `convert` does, before it writes one. The modules hold the rest, for
-//! the other crates of the project.
+//! every node in the way. It does not run the models: `convert_file` of the crate `onnx-conformance` does, and so does the program. The
+//! modules hold the rest, for the other crates of the project.
 
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 

@@ -59,6 +59,8 @@ pub mod exit;
 #[doc(hidden)]
 pub mod expectations;
 #[doc(hidden)]
+pub mod failures;
+#[doc(hidden)]
 pub mod findings;
 #[doc(hidden)]
 pub mod gate_file;
@@ -91,7 +93,7 @@ pub use libtest::{Harness, UPDATE, libtest};
 pub use onnx_conformance_cases::suite::Profile;
 pub use onnx_conformance_reference as reference;
 pub use onnx_conformance_subject::{
-    Declaration, ElementType, Ended, Host, InProcess, Named, OperatorCounts, Operators, Output, Phase, Ran, Request,
-    Response, Runtime, Tensor, Value, ValueType, Variant, adapter, serve,
+    Declaration, ElementType, Ended, Host, InProcess, ModelFile, Named, OperatorCounts, Operators, Output, Phase, Ran,
+    Request, Response, Runtime, Tensor, Value, ValueType, Variant, adapter, serve,
 };
 pub use run::Outcome;

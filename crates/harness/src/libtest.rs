@@ -27,6 +27,8 @@ use onnx_conformance_subject::{
 };
 
 use crate::expectations::Doubts;
+use crate::failures::{Options as ShowOptions, Recorder, Show};
+use crate::findings::Findings;
 use crate::gate_file::{GateOptions, SuiteOrigin};
 use crate::interrupt::stopped_by_interrupt;
 use crate::note::note;
@@ -50,6 +52,18 @@ const PROFILE: &str = "ONNX_CONFORMANCE_PROFILE";
 /// profilers.
 const IN_PROCESS: &str = "ONNX_CONFORMANCE_IN_PROCESS";
 
+/// Environment variable with the maximum number of unexpected results to print, 0 for all.
+const SHOW: &str = "ONNX_CONFORMANCE_SHOW";
+
+/// Maximum number of unexpected results to print by default.
+const MAX_SHOWN: usize = 30;
+
+/// Environment variable with the folder for the files of failing cases, by default `failures` in Cargo's target folder.
+const FAILURES: &str = "ONNX_CONFORMANCE_FAILURES";
+
+/// Environment variable with the file for the results of a run of all tests.
+const RESULTS: &str = "ONNX_CONFORMANCE_RESULTS";
+
 /// Runs the project's suite on a runtime as a test binary, and returns its exit code. This is all that `main` of a test with
 /// `harness = false` has to do. [`Harness`] describes the tests and has more options.
 pub fn libtest(runtime: impl Runtime + Send + 'static, expectations: impl Into<PathBuf>) -> ExitCode {
@@ -65,6 +79,10 @@ pub fn libtest(runtime: impl Runtime + Send + 'static, expectations: impl Into<P
 /// failures. After a run of all trials in one process, as `cargo test` does, an expectation that matches nothing fails the run as
 /// well. `UPDATE_EXPECTATIONS=1` makes such a run rewrite the file. A case id as a command-line filter runs only that case; a glob
 /// over ids runs the cases that match. The first trial, `smoke`, tests small models of every kind of value.
+///
+/// After the last test, the causes of unexpected failures are printed on standard error, as `run` prints them. The first failing
+/// cases are written to `target/failures`: model, inputs, expected and actual outputs. `ONNX_CONFORMANCE_SHOW` is the number of results
+/// to print, and `ONNX_CONFORMANCE_FAILURES` another folder. `ONNX_CONFORMANCE_RESULTS` is a file for the results of a run of all tests.
 ///
 /// A test binary may have [several runtimes](Harness::and), each with its own file, limits and bound.
 ///
@@ -94,6 +112,19 @@ pub struct Harness {
 
 /// Test of a runtime.
 type Test = Box<dyn FnOnce(&Trials) -> Result<Completion, Failed> + Send>;
+
+/// Cases of a run.
+struct Selection {
+    suite: &'static Suite,
+    /// The release whose texts decide the levels.
+    text: TextRelease,
+    patterns: Vec<String>,
+    filter: Filter,
+    /// Names of the groups.
+    groups: BTreeSet<String>,
+    /// True if all trials of the runtime run.
+    is_whole: bool,
+}
 
 /// Place where the runtime runs.
 enum Place {
@@ -352,22 +383,19 @@ impl Harness {
         let trials = if arguments.action == Action::Run && is_any_selected {
             let is_whole = arguments.is_whole() && !is_other_profile;
             let names = groups.iter().map(|group| group.name.clone()).collect();
-            Some(Arc::new(self.open(filter, &arguments, names, is_whole)?))
+            let selection = Selection { suite, text, patterns, filter, groups: names, is_whole };
+            Some(Arc::new(self.open(selection, &arguments)?))
         } else {
             None
         };
-        let batch = Batch::select(&arguments, tests(trials.as_ref(), is_smoked, groups, suite));
+        let batch = Batch::select(&arguments, tests(trials.as_ref(), is_smoked, groups));
         Ok((batch.renamed(|test| test_name(name.as_deref(), test)), trials))
     }
 
     /// Starts the runtime, and reads its expectations.
-    fn open(
-        self,
-        filter: Filter,
-        arguments: &Arguments,
-        groups: BTreeSet<String>,
-        is_whole: bool,
-    ) -> anyhow::Result<Trials> {
+    fn open(self, selection: Selection, arguments: &Arguments) -> anyhow::Result<Trials> {
+        let Selection { suite, text, patterns, filter, groups, is_whole } = selection;
+        let results = results_file(self.name.as_deref(), arguments)?;
         let updates = std::env::var_os(UPDATE).is_some_and(|value| value != "0");
         if updates && !is_whole {
             bail!(
@@ -388,17 +416,25 @@ impl Harness {
         let gate = gate.open(&host.declaration())?;
         let accepted = accepted::accepted(&*host, &gate, arguments.selects(EXPECTATIONS), self.name.as_deref());
         let declaration = accepted.iter().fold(host.declaration(), Declaration::accepting);
+        let failures = failures_folder(self.name.as_deref());
+        let (name, rerun) = (self.name, self.rerun_command);
+        let show = show()?.rerun_by(move |id| rerun(&test_name(name.as_deref(), id)));
         Ok(Trials {
-            name: self.name,
             gate,
-            host,
+            host: Recorder::new(host, declaration.clone()),
+            suite,
+            text,
+            patterns,
+            results,
+            findings: Findings::embedded()?,
             doubts: Doubts::default(),
             declaration,
             accepted,
             filter,
             variant: self.variant,
             ulps: self.ulps,
-            rerun_command: self.rerun_command,
+            show,
+            failures,
             stop,
             is_whole,
             updates,
@@ -422,13 +458,37 @@ impl Harness {
     }
 }
 
+/// Returns the display settings of failures, without the command that re-runs a case.
+fn show() -> anyhow::Result<Show> {
+    let most = match std::env::var(SHOW) {
+        Ok(text) => text
+            .parse::<usize>()
+            .with_context(|| format!("{SHOW}={text}: expected a number of results, or 0 for all"))?,
+        Err(_) => MAX_SHOWN,
+    };
+    let most = if most == 0 { usize::MAX } else { most };
+    Ok(Show { options: ShowOptions::Tests(SHOW), ..Show::at_most(most) })
+}
+
+/// Returns the file for the results, if the environment names one. With several runtimes, each has its own.
+fn results_file(runtime: Option<&str>, arguments: &Arguments) -> anyhow::Result<Option<PathBuf>> {
+    let Some(path) = std::env::var_os(RESULTS).map(PathBuf::from) else { return Ok(None) };
+    if !arguments.is_whole() {
+        bail!("{RESULTS} needs a run of all tests of a runtime in one process, as by `cargo test` without filters");
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(Some(runtime.map_or_else(|| path.clone(), |runtime| path.with_file_name(format!("{runtime}.{name}")))))
+}
+
+/// Returns the folder for the files of failing cases.
+fn failures_folder(runtime: Option<&str>) -> PathBuf {
+    let named = std::env::var_os(FAILURES).map(PathBuf::from);
+    let folder = named.unwrap_or_else(command::failures_folder);
+    runtime.map_or_else(|| folder.clone(), |name| folder.join(name))
+}
+
 /// Returns the trials of a runtime in order. They do nothing if there is no state, as for a list.
-fn tests(
-    trials: Option<&Arc<Trials>>,
-    is_smoked: bool,
-    groups: Vec<Choice>,
-    suite: &'static Suite,
-) -> Vec<Trial<'static>> {
+fn tests(trials: Option<&Arc<Trials>>, is_smoked: bool, groups: Vec<Choice>) -> Vec<Trial<'static>> {
     let trial = |name: &str, is_chosen, test: Test| {
         let trials = trials.cloned();
         let run = move || trials.map_or(Ok(Completion::Passed), |trials| test(&trials));
@@ -442,7 +502,7 @@ fn tests(
         let name = group.name.clone();
         all.push(trial(&name, group.is_chosen, Box::new(move |trials| trials.run_group(&group))));
     }
-    all.push(trial(EXPECTATIONS, false, Box::new(move |trials| trials.check_file(suite))));
+    all.push(trial(EXPECTATIONS, false, Box::new(Trials::check_file)));
     all
 }
 

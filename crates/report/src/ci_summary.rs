@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::expectations::{Conclusion, GateResult};
+use onnx_conformance_harness::failures::{causes, rerun_command};
 use onnx_conformance_harness::run::CaseResult;
 use onnx_conformance_subject::Declaration;
 
-use crate::causes::causes;
 use crate::terminal;
 
 /// Maximum number of cases in a table. CI services truncate long pages.
@@ -84,7 +84,7 @@ fn cause_table(text: &mut String, results: &[CaseResult]) {
     }
     let more = causes.len().saturating_sub(MAX_ROWS);
     let more = if more > 0 { format!("... and {more} more causes. ") } else { String::new() };
-    let command = escape::markdown_code(&terminal::command("onnx-conformance run", &first.id));
+    let command = escape::markdown_code(&rerun_command("onnx-conformance run", &first.id));
     let _ = writeln!(text, "\n{more}To re-run a case: {command}");
 }
 
@@ -110,7 +110,7 @@ fn table(text: &mut String, title: &str, results: &[CaseResult]) {
         } else {
             String::new()
         };
-        let command = escape::markdown_code(&terminal::command("onnx-conformance run", &first.id));
+        let command = escape::markdown_code(&rerun_command("onnx-conformance run", &first.id));
         let _ = writeln!(text, "\n{more}To re-run a case: {command}");
     }
 }

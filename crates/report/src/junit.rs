@@ -8,10 +8,8 @@ use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStat
 use onnx_conformance_cases::case::CaseId;
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::expectations::Verdict;
+use onnx_conformance_harness::failures::{causes, group_of};
 use onnx_conformance_harness::run::{CaseResult, Outcome};
-
-use crate::causes::causes;
-use crate::groups::group_of;
 
 /// Number of cases up to which the report has each of them.
 const MAX_CASES: usize = 10_000;

@@ -2,24 +2,20 @@
 
 pub mod badge;
 pub mod case_json;
-pub mod causes;
 pub mod ci_summary;
 pub mod colours;
 pub mod compare;
 pub mod coverage;
 pub mod describe_case;
 pub mod diff;
-pub mod groups;
 pub mod issue;
 pub mod json_format;
 pub mod junit;
-mod known_difference;
 pub mod known_graphs;
 pub mod model_reports;
 pub mod models;
 pub mod operator;
 pub mod overview;
-pub mod pattern;
 pub mod picture;
 pub mod reporter;
 pub mod signature;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use onnx_conformance_reference::deadline::Deadline;
+use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::proto::measure::{Kind, decoded_size};
 use onnx_conformance_reference::proto::{
     MapProto, Message as _, OptionalProto, SequenceProto, SparseTensorProto, TensorProto, decode, encode,
@@ -300,24 +301,42 @@ fn read(output: &Output, path: &Path) -> Result<Value, Problem> {
             "write the outputs in the requested order; omit the name, or use that of the output",
         )),
     });
-    let tensor = ValueType::Tensor(declared.element_type());
     match value {
-        // The message of a scalar is a valid one for an empty sequence with unknown fields.
-        Ok(value) => Ok(of_another_kind(&bytes, output, &[tensor]).unwrap_or(value)),
-        Err(error) => {
-            let sequence = ValueType::Sequence(Box::new(tensor.clone()));
-            let optional = ValueType::Optional(Box::new(tensor.clone()));
-            of_another_kind(&bytes, output, &[tensor, sequence, optional]).ok_or(error)
-        }
+        // No message of another kind is one of a tensor.
+        Ok(value) if kind == Kind::Tensor => Ok(value),
+        Ok(value) if encode::value(&value, name) == bytes => Ok(value),
+        // The message of a scalar is a valid one for an empty sequence with unknown fields. Adapters write the message of a value
+        // without contents in several ways, so it may be that of a declared one.
+        Ok(value) => Ok(of_another_kind(&bytes, output).filter(has_contents).unwrap_or(value)),
+        Err(error) => of_another_kind(&bytes, output).ok_or(error),
     }
 }
 
-/// Returns the value of a message whose kind is not the declared one, if it has one of these types. A tensor in place of an optional one
-/// is a wrong type, not a damaged file. Such a message has exactly the bytes that are written for the value.
-fn of_another_kind(bytes: &Bytes, output: &Output, types: &[ValueType]) -> Option<Value> {
+/// Returns the value of a message whose kind is not the declared one. A tensor in place of an optional one is a wrong type, not a
+/// damaged file. Such a message has exactly the bytes that are written for the value. A sequence of one tensor and an optional tensor
+/// have the same bytes, so they cannot be told apart.
+fn of_another_kind(bytes: &Bytes, output: &Output) -> Option<Value> {
+    let element = output.value_type.element_type();
+    let tensor = || Box::new(ValueType::Tensor(element));
+    let types = [
+        ValueType::Tensor(element),
+        ValueType::SparseTensor(element),
+        ValueType::Sequence(tensor()),
+        ValueType::Optional(tensor()),
+        ValueType::Map(ElementType::String, tensor()),
+    ];
     let others = types.iter().filter(|other| kind(other) != kind(&output.value_type));
     let mut values = others.filter_map(|other| decode::value(bytes.clone(), other).ok());
     values.find(|value| !bytes.is_empty() && encode::value(value, &output.name) == *bytes)
+}
+
+/// Returns false for an empty sequence and an absent optional.
+fn has_contents(value: &Value) -> bool {
+    match value {
+        Value::Sequence(sequence) => !sequence.items.is_empty(),
+        Value::Optional(optional) => optional.item.is_some(),
+        Value::Tensor(_) | Value::Sparse(_) | Value::Map(_) => true,
+    }
 }
 
 /// Returns the kind of message in the file of a type.
@@ -346,8 +365,9 @@ fn message_name(bytes: Bytes, declared: &ValueType) -> String {
 
 #[cfg(test)]
 mod tests {
+    use onnx_conformance_reference::value::{Map, MapKey, Sequence};
+
     use super::*;
-    use onnx_conformance_reference::dtype::ElementType;
 
     fn rule(bytes: &[u8], declared: ValueType) -> String {
         let folder = tempfile::tempdir().unwrap();
@@ -377,6 +397,40 @@ mod tests {
         }
         let bytes = encode::value(&Value::Tensor(of_floats(&[2])), "y");
         assert!(rule(&bytes[..bytes.len() - 1], ValueType::Optional(boxed())).contains("OptionalProto"));
+    }
+
+    #[test]
+    fn sequences_and_maps_are_read_whatever_is_declared() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("output_0.pb");
+        let tensor = ValueType::Tensor(ElementType::Float);
+        let boxed = || Box::new(tensor.clone());
+        let item = |shape: &[usize]| {
+            let values = vec![1.5; shape.iter().product()];
+            Value::Tensor(
+                onnx_conformance_reference::tensor::Tensor::of_floats(ElementType::Float, shape, &values).unwrap(),
+            )
+        };
+        let sequence = Value::Sequence(Sequence::new(tensor.clone(), vec![item(&[2, 3]), item(&[2, 3])]));
+        let entries = [(MapKey::String("a".into()), item(&[]))].into_iter().collect();
+        let map = Map { key_type: ElementType::String, value_type: tensor.clone(), entries: Arc::new(entries) };
+        let declared = [
+            tensor.clone(),
+            ValueType::Sequence(boxed()),
+            ValueType::Optional(boxed()),
+            ValueType::Map(ElementType::String, boxed()),
+        ];
+        for value in [item(&[2, 3]), sequence, Value::Map(map)] {
+            fs::write(&path, encode::value(&value, "y")).unwrap();
+            for declared in &declared {
+                let found = read(&Output::new("y", declared.clone(), 0), &path).map_err(|problem| problem.rule);
+                assert_eq!(found.as_ref(), Ok(&value), "{declared}");
+            }
+        }
+        // An absent optional may have a type, and then has the bytes of an empty sequence.
+        fs::write(&path, encode::value(&Value::Sequence(Sequence::new(tensor.clone(), Vec::new())), "y")).unwrap();
+        let found = read(&Output::new("y", ValueType::Optional(boxed()), 0), &path).unwrap();
+        assert!(!has_contents(&found) && matches!(found, Value::Optional(_)));
     }
 
     /// Each message has two bytes and takes a hundred times as many when decoded.

@@ -89,6 +89,36 @@ pub trait Host: Sync {
     }
 }
 
+impl<H: Host + ?Sized> Host for &H {
+    fn declaration(&self) -> Declaration {
+        (**self).declaration()
+    }
+
+    fn run(&self, request: &Request<'_>) -> Ran {
+        (**self).run(request)
+    }
+
+    fn run_alone(&self, request: &Request<'_>) -> Option<Ran> {
+        (**self).run_alone(request)
+    }
+
+    fn optimize(&self, model: &Bytes) -> Option<Result<Operators, String>> {
+        (**self).optimize(model)
+    }
+
+    fn jobs(&self) -> Option<usize> {
+        (**self).jobs()
+    }
+
+    fn refuses_memory(&self) -> bool {
+        (**self).refuses_memory()
+    }
+
+    fn finish(&self) -> Vec<String> {
+        (**self).finish()
+    }
+}
+
 /// A request to run a model.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -97,7 +127,7 @@ pub struct Request<'a> {
     /// The serialized model.
     pub model: &'a Bytes,
     /// The folder to which the locations of external data are relative; `None` if the model has none. It need not
-    /// contain the model itself.
+    /// contain the model itself; [`Request::model_file`] returns a file beside the data.
     pub folder: Option<&'a Path>,
     /// The inputs by name.
     pub inputs: &'a [Named],

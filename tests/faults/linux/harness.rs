@@ -1,13 +1,14 @@
 //! A test binary over a runtime that dies: this same program, running as the tests of a crate.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use onnx_conformance::reference::proto::{Message as _, ModelProto};
 use onnx_conformance_harness::Harness;
+use onnx_conformance_harness::run::read_results;
 use onnx_conformance_subject::{Builtin, Declaration, Ended, Host as _, Request, Response, Runtime};
 use tempfile::TempDir;
 
@@ -21,6 +22,8 @@ pub(crate) const TESTS: Tests = &[
     ("each_runtime_has_its_own_tests_and_file", each_runtime_has_its_own_tests_and_file),
     ("an_interrupted_update_keeps_what_has_run", an_interrupted_update_keeps_what_has_run),
     ("a_selection_of_nothing_fails", a_selection_of_nothing_fails),
+    ("failures_end_with_their_causes", failures_end_with_their_causes),
+    ("results_are_those_of_all_tests", results_are_those_of_all_tests),
     ("a_process_for_one_test_sends_only_its_cases", a_process_for_one_test_sends_only_its_cases),
 ];
 
@@ -102,6 +105,7 @@ fn run(file: &Path, how: &str, is_update: bool, arguments: &[&str]) -> (Option<i
 fn run_with(file: &Path, how: &str, arguments: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(arguments).env(FILE, file).env(HOW, how).envs(variables.iter().copied());
+    command.env("ONNX_CONFORMANCE_FAILURES", file.with_file_name("failures"));
     let output = command.output().unwrap();
     let text = [output.stdout, output.stderr].concat();
     (output.status.code(), String::from_utf8(text).unwrap())
@@ -222,6 +226,41 @@ fn a_selection_of_nothing_fails() {
     let (code, text) = run(&file, "", true, &["Abs-13"]);
     assert!(code == Some(4) && text.contains("rewrites the expectation file after a run of all tests"), "{text}");
     assert!(!file.exists());
+}
+
+fn failures_end_with_their_causes() {
+    let home = TempDir::new().unwrap();
+    let file = home.path().join("expectations.yaml");
+    let case = "ai.onnx/Acos-7/known_values/T=float";
+    let folder = home.path().join("failures").join(case);
+    let (code, text) = run(&file, "", false, &[]);
+    assert_eq!(code, Some(101), "{text}");
+    let (_, end) = text.split_once("test result: FAILED").unwrap();
+    assert!(end.contains(" failures with ") && end.contains(" of them explain 100 %"), "{text}");
+    assert!(end.contains("panicked at tests/faults/linux/harness.rs") && end.contains(COMMAND), "{text}");
+    assert!(fs::read_to_string(folder.join("README.md")).unwrap().contains("**crash**"));
+    assert!(folder.join("model.onnx").is_file() && folder.join("reproduce.py").is_file());
+    fs::remove_dir_all(&folder).unwrap();
+    // As with cargo-nextest, a process has the failures of its own test.
+    let (code, text) = run(&file, "", false, &["--exact", case]);
+    assert!(code == Some(101) && text.contains(&format!("outputs of the failures: {}\n", folder.display())), "{text}");
+    assert!(!text.contains(" failures with ") && folder.join("model.onnx").is_file(), "{text}");
+    let (code, text) = run_with(&file, "", &["--exact", case], &[("ONNX_CONFORMANCE_SHOW", "some")]);
+    assert!(code == Some(4) && text.contains("ONNX_CONFORMANCE_SHOW=some: expected a number of results"), "{text}");
+}
+
+fn results_are_those_of_all_tests() {
+    let home = TempDir::new().unwrap();
+    let file = home.path().join("expectations.yaml");
+    let path = home.path().join("results.jsonl");
+    let variables = [("ONNX_CONFORMANCE_RESULTS", path.to_str().unwrap())];
+    let (code, text) = run_with(&file, "", &["Abs-13"], &variables);
+    assert!(code == Some(4) && text.contains("needs a run of all tests of a runtime") && !path.exists(), "{text}");
+    let (code, text) = run_with(&file, "", &[], &variables);
+    assert_eq!(code, Some(101), "{text}");
+    let read = read_results(&mut BufReader::new(fs::File::open(&path).unwrap())).unwrap();
+    assert!(read.is_complete() && read.header.runtime.name == "mortal" && read.header.selected.filters.len() == 1);
+    assert!(read.results.iter().any(|result| result.id == "ai.onnx/Acos-7/known_values/T=float"), "{text}");
 }
 
 fn a_process_for_one_test_sends_only_its_cases() {

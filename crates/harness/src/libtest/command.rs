@@ -1,6 +1,6 @@
 //! The command that runs one test of a test binary again.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::shell::word;
 
@@ -12,6 +12,18 @@ pub(super) fn rerun_command(test: &str) -> String {
     let target = std::env::current_exe().ok().and_then(|path| target_of(&path));
     let target = target.map_or_else(String::new, |target| format!(" {target}"));
     format!("cargo test{target} -- --exact {}", word(test))
+}
+
+/// Returns the folder for the files of failing cases: in the target folder of this binary, or else in that of the current folder.
+pub(super) fn failures_folder() -> PathBuf {
+    let target = std::env::current_exe().ok().and_then(|path| target_folder(&path).map(Path::to_owned));
+    target.unwrap_or_else(|| PathBuf::from("target")).join("failures")
+}
+
+/// Returns the target folder of a test binary: `target` for `target/debug/deps/conformance-0123456789abcdef`.
+fn target_folder(path: &Path) -> Option<&Path> {
+    target_of(path)?;
+    path.ancestors().nth(3)
 }
 
 /// Returns the option of Cargo for a test binary, so that it does not start the others: `--test conformance` for
@@ -43,5 +55,12 @@ mod tests {
         check("/a/target/debug/examples/rust-0123456789abcdef", Some("--example rust"));
         check("/a/target/debug/deps/conformance", None);
         check("/a/conformance-0123456789abcdef", None);
+    }
+
+    #[test]
+    fn the_target_folder_is_above_the_profile() {
+        let binary = Path::new("/a/target/debug/deps/conformance-0123456789abcdef");
+        assert_eq!(target_folder(binary), Some(Path::new("/a/target")));
+        assert_eq!(target_folder(Path::new("/a/conformance-0123456789abcdef")), None);
     }
 }

@@ -3,22 +3,30 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context as _;
-use onnx_conformance_cases::case::{Case, Variant, vary};
+use onnx_conformance_cases::case::{Case, TextRelease, Variant, vary};
 use onnx_conformance_cases::suite::{Filter, Suite};
-use onnx_conformance_subject::{Accepted, Declaration, Host, Stop, StopReason};
+use onnx_conformance_subject::{Accepted, Declaration, Host as _, Stop, StopReason};
 
 use crate::escape;
+use crate::evidence::ConfirmingRuntimes;
 use crate::expectations::{Doubts, GateResult, Scope, Verdict, WholeRun};
+use crate::failures::{
+    FailureFolder, Grouping, Recorder, Show, add_patterns, failures, sort_by_gravity, without_style,
+};
+use crate::findings::{Finding, Findings};
 use crate::gate_file::Gate;
 use crate::libtest::choice::Choice;
-use crate::libtest::names::test_name;
 use crate::libtest::trial::{Completion, Failed};
 use crate::note::note;
-use crate::run::{CaseResult, Outcome, Summary, common_message, judge_twice};
+use crate::run::{
+    CaseResult, Header, Outcome, Selected, Summary, common_message, judge_twice, write_header, write_result,
+};
 use crate::smoke::{self, smoke};
+use crate::whole_file::write_whole;
 
 /// Environment variable that makes a whole run rewrite the expectation file to its results, if set to anything but `0`.
 pub const UPDATE: &str = "UPDATE_EXPECTATIONS";
@@ -37,9 +45,15 @@ const MAX_MESSAGES: usize = 20;
 
 /// State shared by the trials of a runtime.
 pub(super) struct Trials {
-    /// Name of the runtime in the test binary.
-    pub(super) name: Option<String>,
-    pub(super) host: Box<dyn Host + Send>,
+    pub(super) host: Recorder<'static>,
+    pub(super) suite: &'static Suite,
+    /// The release whose texts decide the levels.
+    pub(super) text: TextRelease,
+    /// Patterns of the cases.
+    pub(super) patterns: Vec<String>,
+    /// File for the results.
+    pub(super) results: Option<PathBuf>,
+    pub(super) findings: &'static Findings,
     pub(super) declaration: Declaration,
     /// Files that the runtime accepts, if it does not declare them itself.
     pub(super) accepted: Option<Accepted>,
@@ -49,7 +63,10 @@ pub(super) struct Trials {
     pub(super) variant: Variant,
     /// Maximum distance at which inexact outputs pass, if it is more than the suite allows.
     pub(super) ulps: Option<u64>,
-    pub(super) rerun_command: Box<dyn Fn(&str) -> String + Send + Sync>,
+    /// Display settings of failures.
+    pub(super) show: Show,
+    /// Folder for the files of failing cases.
+    pub(super) failures: PathBuf,
     pub(super) stop: Stop,
     /// True if every trial is run.
     pub(super) is_whole: bool,
@@ -87,23 +104,13 @@ impl Trials {
         if is_all && let Err(error) = source.check(group, &cases) {
             let _ = write!(report, "\n{error}");
         }
-        let (is_empty, mut results) = (cases.is_empty(), Vec::new());
-        for case in cases {
-            let case = match self.variant {
-                Variant::Runtime => case,
-                variant => match vary(&case, variant) {
-                    Some(case) => case,
-                    None => continue,
-                },
-            };
-            let result = self.judge(&case);
-            if self.stop.is_set() {
-                return not_run();
-            }
-            results.push(result);
-        }
+        let is_empty = cases.is_empty();
+        let Some(results) = self.run_cases(cases) else { return not_run() };
         let mut gate_result = GateResult::default();
-        let expected = self.compare(&results, &mut gate_result, &mut report);
+        let expected = self.compare(&results, &mut gate_result);
+        if !self.updates {
+            self.report_unexpected(&mut gate_result, &mut report);
+        }
         if choice.part.is_none() {
             let name = Filter::new(&[&group.name])?;
             gate_result.finish(&self.gate.matcher, &Scope { filter: is_all.then_some(&name), variant: self.variant });
@@ -132,16 +139,37 @@ impl Trials {
         }
     }
 
+    /// Runs cases in the variant of the tests. Returns `None` if the run is stopped.
+    fn run_cases(&self, cases: Vec<Case>) -> Option<Vec<CaseResult>> {
+        let mut results = Vec::new();
+        for case in cases {
+            let case = match self.variant {
+                Variant::Runtime => Some(case),
+                variant => vary(&case, variant),
+            };
+            let Some(case) = case else { continue };
+            let result = self.judge(&case);
+            if self.stop.is_set() {
+                return None;
+            }
+            self.host.end_case(&case, &result);
+            results.push(result);
+        }
+        Some(results)
+    }
+
     /// Judges a case, by the bound of the runtime.
     fn judge(&self, case: &Case) -> CaseResult {
         let doubts = |result: &CaseResult| self.doubts.doubtful(&self.gate.matcher, &within(self.ulps, result.clone()));
-        within(self.ulps, judge_twice(case, &*self.host, &self.declaration, &doubts))
+        let result = within(self.ulps, judge_twice(case, &self.host, &self.declaration, &doubts));
+        let finding = self.findings.for_result(&self.declaration.name, &result).map(Finding::full_id);
+        CaseResult { finding, ..result }
     }
 
     /// Runs small models of every kind of value. Fails if the answers to them do not follow from the runtime's own limits.
     pub(super) fn run_smoke(&self) -> Result<Completion, Failed> {
         let (mut report, mut is_wrong) = (String::new(), false);
-        smoke(&*self.host, |about, verdict, _| {
+        smoke(self.host.host(), |about, verdict, _| {
             let (word, message) = match verdict {
                 smoke::Verdict::Correct | smoke::Verdict::Unsupported(_) => return,
                 smoke::Verdict::Runtime(message) => ("runtime", message),
@@ -160,38 +188,70 @@ impl Trials {
     }
 
     /// Compares results with the expectations, and returns the message of an expected failure.
-    fn compare(&self, results: &[CaseResult], gate_result: &mut GateResult, report: &mut String) -> Option<String> {
+    fn compare(&self, results: &[CaseResult], gate_result: &mut GateResult) -> Option<String> {
         let mut expected = None;
         for result in results {
-            match gate_result.add_result(result, &self.gate.matcher) {
-                Verdict::Pass | Verdict::NotJudged => {}
-                Verdict::ExpectedFailure => expected = Some(result.message.clone()),
-                Verdict::Improvement => self.push_failure(report, "better than expected", result),
-                Verdict::Regression => self.push_failure(report, "unexpected", result),
+            if gate_result.add_result(result, &self.gate.matcher) == Verdict::ExpectedFailure {
+                expected = Some(result.message.clone());
             }
         }
         expected
     }
 
-    fn push_failure(&self, report: &mut String, what: &str, result: &CaseResult) {
-        if self.updates {
-            return;
+    /// Adds the unexpected results of a test to its report, as `run` prints them.
+    fn report_unexpected(&self, gate_result: &mut GateResult, report: &mut String) {
+        // A pattern takes longer than a case, so only the first failures of a run have one.
+        if self.seen().gate_result.regressions.len() < self.show.most {
+            add_patterns(&mut gate_result.regressions, self.suite, &self.host);
         }
-        let _ = write!(report, "\n{what}: {} {}", result.outcome, escape::line(&result.id));
-        let (message, inputs) = (escape::message(&result.message), escape::message(&result.inputs));
-        for line in message.lines().chain(inputs.lines()) {
-            let _ = write!(report, "\n    {line}");
+        let unexpected = failures("unexpected", &gate_result.regressions, &self.show);
+        let better = failures("better than expected", &gate_result.improvements, &self.show);
+        for text in unexpected.iter().chain(&better) {
+            let _ = write!(report, "\n{}", without_style(text));
         }
-        if let Some(rule) = &result.rule {
-            let _ = write!(report, "\n    rule {}", escape::line(&rule.to_string()));
+    }
+
+    /// Writes the results to a file, if the environment names one. It is complete if every group has ended.
+    fn write_results(&self, results: &[CaseResult], is_complete: bool) -> anyhow::Result<()> {
+        let Some(path) = &self.results else { return Ok(()) };
+        let cases = if is_complete { results.len() } else { self.suite.ids(&self.filter)?.len() };
+        let filters = self.patterns.clone();
+        let selected = Selected { cases, filters, variant: self.variant, ..Selected::default() };
+        let header = Header::new(self.declaration.clone(), self.suite.digest()?, selected).by_text(Some(self.text));
+        let mut bytes = Vec::new();
+        write_header(&mut bytes, &header)?;
+        for result in results {
+            write_result(&mut bytes, result)?;
         }
-        let test = test_name(self.name.as_deref(), &result.id);
-        let _ = write!(report, "\n    {}", (self.rerun_command)(&test));
+        write_whole(path, &bytes).with_context(|| path.display().to_string())
+    }
+
+    /// Prints the causes of unexpected failures, as `run` does, and writes the first cases to files.
+    fn note_failures(&self, regressions: &mut Vec<CaseResult>) -> anyhow::Result<()> {
+        if regressions.is_empty() {
+            return Ok(());
+        }
+        sort_by_gravity(regressions);
+        // The only failure is in the report of its test.
+        if regressions.len() > 1 {
+            let show = Show { by: Some(Grouping::Cause), ..self.show.clone() };
+            for text in failures("unexpected", regressions, &show) {
+                note(&without_style(&text));
+            }
+        }
+        let shown = regressions.get(..self.show.most).unwrap_or(regressions.as_slice());
+        let evidence = ConfirmingRuntimes::embedded()?;
+        let folder =
+            FailureFolder { path: &self.failures, suite: self.suite, evidence: &evidence, outputs: &self.host };
+        if let Some(text) = folder.write(shown) {
+            note(&text);
+        }
+        Ok(())
     }
 
     /// Fails if an entry matches no case of the suite, or if the runtime accepts other files than stated. Both show that the file is
     /// out of date, even if only a part of the suite runs.
-    pub(super) fn check_file(&self, suite: &Suite) -> Result<Completion, Failed> {
+    pub(super) fn check_file(&self) -> Result<Completion, Failed> {
         let (matcher, mut report) = (&self.gate.matcher, String::new());
         let other =
             self.accepted.as_ref().filter(|_| !self.updates).and_then(|accepted| self.gate.other_than(accepted));
@@ -202,7 +262,7 @@ impl Trials {
         for (index, entry) in entries.filter(|(index, _)| matcher.is_active(*index) && !self.updates) {
             let Some(pattern) = &entry.cases else { continue };
             let (pattern, _) = Variant::split_id(pattern);
-            if suite.ids(&Filter::new(&[pattern])?)?.is_empty() {
+            if self.suite.ids(&Filter::new(&[pattern])?)?.is_empty() {
                 let _ = write!(report, "\nexpectation that matches no case: {}", matcher.expectations().place(index));
             }
         }
@@ -226,6 +286,7 @@ impl Trials {
             note(&result.flaky_note());
         }
         let missing: Vec<String> = self.groups.difference(ended).cloned().collect();
+        self.write_results(results, missing.is_empty())?;
         if let Some(reason) = self.stop.reason() {
             let text = match reason {
                 StopReason::Failed(reason) => reason.as_str(),
@@ -255,6 +316,7 @@ impl Trials {
             }
             return Ok(missing.is_empty() && problems.is_empty());
         }
+        self.note_failures(&mut gate_result.regressions)?;
         if !self.is_whole {
             return Ok(problems.is_empty());
         }

@@ -5,10 +5,13 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use onnx_conformance_check::{Folder, Source};
-use walkdir::WalkDir;
-
+use bytes::Bytes;
 use onnx_conformance_cases::case::open_regular;
+use onnx_conformance_check::{Folder, Source};
+use onnx_conformance_reference::deadline::Deadline;
+use onnx_conformance_reference::proto::decode::{ExternalData, ExternalDataError};
+use onnx_conformance_subject::FolderData;
+use walkdir::WalkDir;
 
 /// A model file whose bytes are read on demand.
 #[derive(Debug)]
@@ -37,7 +40,7 @@ impl Source for ModelFile {
     }
 }
 
-/// Folder of a model, to look up the sizes of external data files.
+/// Folder of a model with its external data, of which a check needs the sizes, and a run the contents.
 #[derive(Debug)]
 pub struct ModelFolder(PathBuf);
 
@@ -45,6 +48,21 @@ impl ModelFolder {
     /// Returns the folder of a model file.
     pub fn for_model(model: &Path) -> ModelFolder {
         ModelFolder(model.parent().map(Path::to_owned).unwrap_or_default())
+    }
+
+    fn data(&self) -> FolderData {
+        let folder = if self.0.as_os_str().is_empty() { Path::new(".") } else { self.0.as_path() };
+        FolderData::new(Some(folder), Deadline::never())
+    }
+}
+
+impl ExternalData for ModelFolder {
+    fn size(&self, location: &str) -> Result<u64, ExternalDataError> {
+        self.data().size(location)
+    }
+
+    fn read(&self, location: &str, offset: u64, length: u64) -> Result<Bytes, ExternalDataError> {
+        self.data().read(location, offset, length)
     }
 }
 
@@ -160,6 +178,17 @@ mod tests {
         file.read_at(6, &mut buffer).unwrap();
         assert_eq!((&buffer, file.len()), (b"678", 10));
         assert!(file.read_at(8, &mut buffer).is_err() && ModelFile::open(folder.path()).is_err());
+    }
+
+    #[test]
+    fn a_folder_has_the_data_of_its_model() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("w.bin"), b"0123456789").unwrap();
+        let folder = ModelFolder::for_model(&home.path().join("m.onnx"));
+        assert_eq!(ExternalData::size(&folder, "w.bin").unwrap(), 10);
+        assert_eq!(folder.read("w.bin", 6, 3).unwrap(), Bytes::from_static(b"678"));
+        assert!(folder.read("w.bin", 8, 3).is_err() && folder.read("none", 0, 1).is_err());
+        assert!(folder.read("../w.bin", 0, 1).is_err());
     }
 
     #[cfg(unix)]

@@ -13,6 +13,7 @@ mod known_graphs;
 mod mentions;
 mod probe;
 mod proof;
+mod proved_conversion;
 mod questions;
 mod report;
 mod runtimes;
@@ -34,6 +35,9 @@ pub use probe::RuntimeProbe;
 pub use proof::{
     Expectation, LoadModel, OverLimit, Proof, RunFailure, RunLoaded, TrialInputs, Trials, broken_rule, generated_trial,
     proof_accuracy,
+};
+pub use proved_conversion::{
+    ConversionError, ConversionOptions, ProvedConversion, convert_bytes, convert_file, load_on_builtin,
 };
 pub use questions::CheckQuestions;
 pub use report::{Answer, ModelReport, Status, TargetReport};

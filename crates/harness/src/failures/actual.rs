@@ -6,12 +6,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{ThreadId, current};
 use std::{fs, io};
 
+use onnx_conformance_cases::case::Case;
 use onnx_conformance_reference::proto::encode;
 use onnx_conformance_reference::value::Value;
-
-use onnx_conformance_cases::case::Case;
-use onnx_conformance_harness::run::{CaseResult, Outcome};
 use onnx_conformance_subject::{Declaration, Ended, Host, Ran, Request, Response};
+
+use crate::run::{CaseResult, Outcome};
 
 /// Maximum number of cases whose outputs are kept.
 const MAX_CASES: usize = 1_000;
@@ -29,8 +29,8 @@ struct Answer {
 type Sets = Vec<Vec<Value>>;
 
 /// A host that records the outputs of another host.
-pub(crate) struct Recorder<'a> {
-    host: &'a dyn Host,
+pub struct Recorder<'a> {
+    host: Box<dyn Host + Send + 'a>,
     /// The runtime's declaration, completed by what was probed.
     declaration: Declaration,
     /// Outputs of the requests of each thread, by request id, until their case has a result.
@@ -41,12 +41,17 @@ pub(crate) struct Recorder<'a> {
 
 impl<'a> Recorder<'a> {
     /// Records the answers of this host for a runtime with this declaration.
-    pub(crate) fn new(host: &'a dyn Host, declaration: Declaration) -> Recorder<'a> {
+    pub fn new(host: Box<dyn Host + Send + 'a>, declaration: Declaration) -> Recorder<'a> {
         Recorder { host, declaration, pending: Mutex::default(), failed: Mutex::default() }
     }
 
+    /// Returns the host, whose answers are not recorded.
+    pub fn host(&self) -> &(dyn Host + 'a) {
+        &*self.host
+    }
+
     /// Returns the name and version of the runtime.
-    pub(crate) fn runtime(&self) -> String {
+    pub fn runtime(&self) -> String {
         format!("{} {}", self.declaration.name, self.declaration.version)
     }
 
@@ -58,7 +63,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Keeps the outputs of a failing case and drops all others. Must be called on the thread that ran the case.
-    pub(crate) fn end_case(&self, case: &Case, result: &CaseResult) {
+    pub fn end_case(&self, case: &Case, result: &CaseResult) {
         let control = case.refusal.as_ref().map(|refusal| refusal.control.id.as_str());
         let mut sets = Vec::new();
         if let Some(pending) = lock(&self.pending).get_mut(&current().id()) {
@@ -77,12 +82,12 @@ impl<'a> Recorder<'a> {
     }
 
     /// Returns the outputs of a failing case by data set, if it has any.
-    pub(crate) fn outputs(&self, id: &str) -> Option<Vec<Vec<Value>>> {
+    pub fn outputs(&self, id: &str) -> Option<Vec<Vec<Value>>> {
         lock(&self.failed).get(id).cloned()
     }
 
     /// Writes the outputs of a case below its folder, as `actual/test_data_set_0/output_0.pb`. Does nothing if it has none.
-    pub(crate) fn write(&self, folder: &Path, case: &Case) -> io::Result<()> {
+    pub fn write(&self, folder: &Path, case: &Case) -> io::Result<()> {
         let Some(sets) = lock(&self.failed).remove(&case.id) else { return Ok(()) };
         for (set, values) in sets.iter().enumerate() {
             let home = folder.join(format!("actual/test_data_set_{set}"));

@@ -17,7 +17,7 @@ const MAX_ELEMENTS: usize = 1 << 16;
 
 /// Describes the relation of the actual tensor to the expected one; `None` if there is no pattern. `input` is the first input if
 /// it has the same number of elements.
-pub fn pattern(expected: &Tensor, actual: &Tensor, input: Option<&Tensor>) -> Option<String> {
+pub(super) fn pattern(expected: &Tensor, actual: &Tensor, input: Option<&Tensor>) -> Option<String> {
     let has_numbers = |tensor: &Tensor| {
         tensor.element_type() != ElementType::String
             && tensor.element_type().kind() != Kind::Complex

@@ -1,7 +1,8 @@
 //! Wrong values with one cause in all operators, recognized by their message.
 
 use onnx_conformance_cases::compare::Distance;
-use onnx_conformance_harness::run::CaseResult;
+
+use crate::run::CaseResult;
 
 /// Relative distance within which a double may be the result of a computation in float.
 const FLOAT_ACCURACY: f64 = 1e-6;
@@ -47,10 +48,9 @@ fn digits(number: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use onnx_conformance_harness::run::Outcome;
-
     use super::*;
-    use crate::tests::result;
+    use crate::run::Outcome;
+    use crate::run::test_results::result;
 
     #[test]
     fn differences_of_types_and_small_numbers_are_known() {

@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 
 use onnx_conformance_cases::case::Case;
 use onnx_conformance_cases::suite::{Suite, SuiteError, export_case};
-use onnx_conformance_harness::escape;
-use onnx_conformance_harness::run::{CaseResult, Confirm};
-use onnx_conformance_harness::runtimes::Runtimes;
 use onnx_conformance_reference::spec::yaml::YamlError;
 
-use crate::cli::actual::Recorder;
-use crate::cli::print;
+use crate::escape;
+use crate::failures::actual::Recorder;
+use crate::run::{CaseResult, Confirm};
+use crate::runtimes::Runtimes;
 
 /// Maximum number of cases to write.
 const MAX_WRITTEN: usize = 100;
@@ -38,36 +37,39 @@ fn reproducer() -> Result<String, Box<YamlError>> {
 }
 
 /// A folder for failing cases, with the sources of their files.
-pub(crate) struct FailureFolder<'a> {
+pub struct FailureFolder<'a> {
     /// The folder.
-    pub(crate) path: &'a Path,
+    pub path: &'a Path,
     /// Source of models, inputs and expected outputs.
-    pub(crate) suite: &'a Suite,
+    pub suite: &'a Suite,
     /// Source of the evidence for expected outputs.
-    pub(crate) evidence: &'a dyn Confirm,
+    pub evidence: &'a dyn Confirm,
     /// Source of actual outputs.
-    pub(crate) outputs: &'a Recorder<'a>,
+    pub outputs: &'a Recorder<'a>,
 }
 
 impl FailureFolder<'_> {
-    /// Writes the first hundred cases, each into a separate folder, and prints a note. A write error does not end the run, so that
-    /// its results are not lost.
-    pub(crate) fn write(&self, failures: &[CaseResult]) {
+    /// Writes the first hundred cases, each into a separate folder. Returns a note with the folder, or with the error: it does not end
+    /// the run, so that its results are not lost.
+    pub fn write(&self, failures: &[CaseResult]) -> Option<String> {
         if failures.is_empty() {
-            return;
+            return None;
         }
-        match self.try_write(failures) {
+        Some(match self.try_write(failures) {
             Ok(()) => {
                 let omitted = failures.len().saturating_sub(MAX_WRITTEN);
                 let rest = match omitted {
                     0 => String::new(),
                     _ => format!(" (the first {MAX_WRITTEN}; {omitted} are not written)"),
                 };
-                let path = self.path.display();
-                print::note(&format!("models, inputs, expected and actual outputs of the failures: {path}{rest}"));
+                let path = match failures {
+                    [only] => home(self.path, &only.id),
+                    _ => self.path.to_owned(),
+                };
+                format!("models, inputs, expected and actual outputs of the failures: {}{rest}", path.display())
             }
-            Err(error) => print::note(&format!("the failures cannot be written: {error}")),
-        }
+            Err(error) => format!("the failures cannot be written: {error}"),
+        })
     }
 
     fn try_write(&self, failures: &[CaseResult]) -> Result<(), SuiteError> {

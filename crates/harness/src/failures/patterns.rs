@@ -5,15 +5,15 @@ use std::time::Duration;
 use onnx_conformance_cases::case::{Case, CaseId, DataSet, Expected};
 use onnx_conformance_cases::compare::{Accuracy, compare};
 use onnx_conformance_cases::suite::Suite;
-use onnx_conformance_harness::run::{CaseResult, Outcome};
 use onnx_conformance_reference::proto::{Message as _, decode};
 use onnx_conformance_reference::spec::{Specs, canonical_domain};
 use onnx_conformance_reference::value::Value;
-use onnx_conformance_report::groups::failure_groups;
-use onnx_conformance_report::pattern::pattern;
 use onnx_conformance_subject::{Ask, Builtin, Ended, Host as _, Request, Response};
 
-use crate::cli::actual::Recorder;
+use crate::failures::actual::Recorder;
+use crate::failures::groups::failure_groups;
+use crate::failures::pattern::pattern;
+use crate::run::{CaseResult, Outcome};
 
 /// Maximum number of groups whose worst case is examined.
 const MAX_GROUPS: usize = 30;
@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const CLOSE: Accuracy = Accuracy::Close { relative: 1e-3, absolute: 1e-5 };
 
 /// Adds the pattern of its outputs to the message of each group's worst case. Cases that cannot be regenerated stay unchanged.
-pub(crate) fn add_patterns(results: &mut [CaseResult], suite: &Suite, outputs: &Recorder<'_>) {
+pub fn add_patterns(results: &mut [CaseResult], suite: &Suite, outputs: &Recorder<'_>) {
     let with_output = [Outcome::Mismatch, Outcome::WrongShape];
     let worst: Vec<String> = failure_groups(results)
         .into_iter()

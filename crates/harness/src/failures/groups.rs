@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use onnx_conformance_cases::case::CaseId;
-use onnx_conformance_harness::measure::Severity;
-use onnx_conformance_harness::run::{CaseResult, Outcome};
+
+use crate::measure::Severity;
+use crate::run::{CaseResult, Outcome};
 
 /// Number of words of a message that distinguish failures.
 const WORDS: usize = 8;
@@ -54,7 +55,7 @@ pub fn sort_by_gravity(results: &mut Vec<CaseResult>) {
 }
 
 /// Returns the operator version of a case, or its folder, or its own path if it has neither.
-pub(crate) fn group_of(id: &str) -> String {
+pub fn group_of(id: &str) -> String {
     let id = CaseId::parse(id);
     match id.version() {
         Some(version) => version.qualified(),
@@ -65,7 +66,7 @@ pub(crate) fn group_of(id: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::result;
+    use crate::run::test_results::result;
 
     #[test]
     fn the_gravest_group_comes_first_with_its_worst_case() {

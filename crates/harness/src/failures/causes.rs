@@ -10,11 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_cases::case::{CaseId, RuleRef};
 use onnx_conformance_cases::suite::WrappedCases;
-use onnx_conformance_harness::measure::Severity;
-use onnx_conformance_harness::run::{ANY_TEXT, CaseResult, Outcome, common_message};
 
-use crate::groups::group_of;
-use crate::known_difference::known_difference;
+use crate::failures::groups::group_of;
+use crate::failures::known_difference::known_difference;
+use crate::measure::Severity;
+use crate::run::{ANY_TEXT, CaseResult, Outcome, common_message};
 
 /// Smallest number of operators whose wrong values or shapes break a rule, for the rule to be the cause.
 const FEWEST_OPERATORS: usize = 3;
@@ -178,7 +178,7 @@ fn is_scalar_as_vector(message: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::result;
+    use crate::run::test_results::result;
 
     fn failed(id: &str, outcome: Outcome, message: &str) -> CaseResult {
         CaseResult { message: message.to_owned(), ..result(id, outcome) }

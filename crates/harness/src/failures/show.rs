@@ -1,0 +1,301 @@
+//! Unexpected results as terminal text: by operator version, or by cause.
+
+use std::fmt;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::escape;
+use crate::failures::causes::{Cause, causes};
+use crate::failures::groups::failure_groups;
+use crate::failures::style::{BOLD, DIM};
+use crate::findings::Findings;
+use crate::run::{CaseResult, Outcome};
+use crate::shell::word;
+
+/// Grouping of failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grouping {
+    /// By what failing cases of several operators have in common.
+    Cause,
+    /// By operator version and message.
+    Operator,
+}
+
+/// Settings of the user that the text mentions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Options {
+    /// Those of the command line of `run`.
+    Run,
+    /// The environment variable of a test binary with the number of results to show.
+    Tests(&'static str),
+}
+
+impl fmt::Display for Options {
+    /// Writes the setting that shows everything.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Options::Run => f.write_str("--show 0"),
+            Options::Tests(variable) => write!(f, "{variable}=0"),
+        }
+    }
+}
+
+/// Function that makes a command.
+type Rerun = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
+/// Maximum number of operators to name for a cause.
+const MAX_NAMES: usize = 6;
+
+/// Maximum number of missing features to show.
+const MAX_FEATURES: usize = 20;
+
+/// Lines of causes for each result to show: 60 lines by default.
+const LINES_PER_RESULT: usize = 2;
+
+/// Maximum number of lines of a cause.
+const LINES_OF_CAUSE: usize = 4;
+
+/// Results to show for each cause that is shown in full if there are too many causes for that: 6 causes by default.
+const RESULTS_PER_FULL_CAUSE: usize = 5;
+
+/// Maximum number of characters of a cause that is shown on one line.
+const MAX_TITLE: usize = 120;
+
+/// Display settings for unexpected results.
+#[derive(Clone)]
+pub struct Show {
+    /// The grouping of failures; `None` for operators, or for causes if there are more groups than are shown.
+    pub by: Option<Grouping>,
+    /// Maximum number per kind.
+    pub most: usize,
+    /// Settings that the text mentions.
+    pub options: Options,
+    /// Function from the id of a case to the command that re-runs it.
+    pub rerun: Rerun,
+}
+
+impl fmt::Debug for Show {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Show { by, most, options, .. } = self;
+        f.debug_struct("Show").field("by", by).field("most", most).field("options", options).finish_non_exhaustive()
+    }
+}
+
+impl Show {
+    /// Shows at most `most` cases of each kind, with the plain command of `run`.
+    pub fn at_most(most: usize) -> Show {
+        let rerun: Rerun = Arc::new(|id: &str| rerun_command("onnx-conformance run", id));
+        Show { by: None, most, options: Options::Run, rerun }
+    }
+
+    /// Shows the command that `rerun` returns for the id of a case.
+    #[must_use]
+    pub fn rerun_by(self, rerun: impl Fn(&str) -> String + Send + Sync + 'static) -> Show {
+        Show { rerun: Arc::new(rerun), ..self }
+    }
+
+    /// Returns the maximum number of missing features.
+    fn features(&self) -> usize {
+        if self.most == usize::MAX { usize::MAX } else { self.most.min(MAX_FEATURES) }
+    }
+
+    /// Formats causes until their lines are used up: all in full if that is possible, otherwise the first ones in full and the others
+    /// on a line each.
+    fn causes(&self, causes: &[Cause<'_>]) -> Vec<String> {
+        let mut left = self.most.saturating_mul(LINES_PER_RESULT);
+        let fit = causes.len().saturating_mul(LINES_OF_CAUSE) <= left;
+        let full = if fit { causes.len() } else { self.most / RESULTS_PER_FULL_CAUSE };
+        let mut texts = Vec::new();
+        for (number, cause) in causes.iter().enumerate() {
+            let text = if number < full { self.cause(cause) } else { line_of_cause(cause) };
+            let Some(rest) = left.checked_sub(text.lines().count()) else { break };
+            left = rest;
+            texts.push(text);
+        }
+        texts
+    }
+
+    /// Formats a cause: what its cases have in common, its extent, and its smallest case.
+    fn cause(&self, cause: &Cause<'_>) -> String {
+        let mut extent = plural(cause.cases.len(), "case");
+        if let [_, _, ..] = cause.operators.iter().collect::<Vec<_>>().as_slice() {
+            let named: Vec<&str> = cause.operators.iter().take(MAX_NAMES).map(String::as_str).collect();
+            let more = if cause.operators.len() > named.len() { ", ..." } else { "" };
+            let places = if cause.has_operators_only { "operators" } else { "operators and folders" };
+            let names = escape::line(&named.join(", ")).into_owned();
+            let _ = write!(extent, " of {} {places} ({names}{more})", cause.operators.len());
+        }
+        match cause.mended {
+            0 => {}
+            1 => extent.push_str("; without it 1 operator is right"),
+            mended => {
+                let _ = write!(extent, "; without it {mended} operators are right");
+            }
+        }
+        let mut text = format!("{BOLD}{}{BOLD:#}: {}\n    {extent}", cause.outcome, escape::message(&cause.title));
+        if let Some(example) = cause.cases.first() {
+            if cause.operators.len() == 1
+                && let Some(line) = escape::message(&example.message).lines().next()
+            {
+                let _ = write!(text, "\n    {line}");
+            }
+            let _ = write!(text, "\n    {DIM}{}{DIM:#}", (self.rerun)(&example.id));
+        }
+        text
+    }
+
+    /// Formats an unexpected result with the command that re-runs it.
+    fn failure(&self, what: &str, result: &CaseResult) -> String {
+        let mut text = format!("{what}: {} {BOLD}{}{BOLD:#}", result.outcome, escape::line(&result.id));
+        let rule = result.rule.as_ref().map(|rule| format!("rule {rule}")).unwrap_or_default();
+        for part in [&rule, &result.message, &finding(result), &result.inputs] {
+            for line in escape::message(part).lines() {
+                let _ = write!(text, "\n    {line}");
+            }
+        }
+        let _ = write!(text, "\n    {DIM}{}{DIM:#}", (self.rerun)(&result.id));
+        text
+    }
+}
+
+/// Formats a cause on one line, with its extent and its smallest case.
+fn line_of_cause(cause: &Cause<'_>) -> String {
+    let title = escape::message(&cause.title).lines().next().unwrap_or_default().to_owned();
+    let dots = if title.chars().count() > MAX_TITLE { "..." } else { "" };
+    let title: String = title.chars().take(MAX_TITLE).collect();
+    let places = if cause.has_operators_only { "operators" } else { "operators and folders" };
+    let extent = match cause.operators.len() {
+        0 | 1 => plural(cause.cases.len(), "case"),
+        count => format!("{} of {count} {places}", plural(cause.cases.len(), "case")),
+    };
+    let example = cause.cases.first().map(|case| format!(", such as {}", escape::line(&case.id))).unwrap_or_default();
+    format!("{BOLD}{}{BOLD:#}: {title}{dots}: {extent}{example}", cause.outcome)
+}
+
+/// Formats the finding for a failure, if it has one.
+fn finding(result: &CaseResult) -> String {
+    let named = |id: &String| {
+        Findings::embedded().ok()?.named(id).first().map(|finding| format!("finding {id}: {}", finding.title))
+    };
+    result.finding.as_ref().and_then(named).unwrap_or_default()
+}
+
+/// Returns the command that re-runs a case.
+pub fn rerun_command(command: &str, id: &str) -> String {
+    format!("{command} {}", word(id))
+}
+
+/// Formats unexpected results in groups: the worst case of each, or every case if all are shown.
+pub fn failures(what: &str, results: &[CaseResult], show: &Show) -> Vec<String> {
+    let (groups, mut lines) = (failure_groups(results), Vec::new());
+    let by =
+        show.by.unwrap_or(if groups.len() > show.most && show.most > 0 { Grouping::Cause } else { Grouping::Operator });
+    if by == Grouping::Cause && !results.is_empty() {
+        return by_cause(what, results, show);
+    }
+    for group in groups.iter().take(show.most) {
+        lines.push(show.failure(what, group.worst));
+        if show.most == usize::MAX {
+            lines.extend(group.others.iter().map(|result| show.failure(what, result)));
+        } else if let [first, ..] = group.others.as_slice() {
+            let (count, path) = (group.others.len(), escape::line(&group.path));
+            let cases = if count == 1 { "case" } else { "cases" };
+            lines.push(format!(
+                "    and {count} more {cases} of {path} with {}, such as {}; {} prints all",
+                group.worst.outcome,
+                escape::line(&first.id),
+                show.options
+            ));
+        }
+    }
+    let left = groups.iter().skip(show.most).map(|group| 1 + group.others.len()).sum::<usize>();
+    if left > 0 {
+        lines.push(format!("... and {left} more; {} prints all", show.options));
+    }
+    lines
+}
+
+/// Formats unexpected results by cause, each with its smallest case. Missing features are listed apart.
+fn by_cause(what: &str, results: &[CaseResult], show: &Show) -> Vec<String> {
+    let (missing, causes): (Vec<Cause<'_>>, Vec<Cause<'_>>) =
+        causes(results).into_iter().partition(|cause| cause.outcome == Outcome::Unsupported);
+    let cases = |causes: &[Cause<'_>]| causes.iter().map(|cause| cause.cases.len()).sum::<usize>();
+    let mut lines = Vec::new();
+    if !causes.is_empty() {
+        let texts = show.causes(&causes);
+        let shown = texts.len();
+        let by_operator = match show.options {
+            Options::Run => ". `--by operator` groups by operator version",
+            Options::Tests(_) => "",
+        };
+        let explained = 100 * cases(causes.get(..shown).unwrap_or_default()) / cases(&causes).max(1);
+        lines.push(format!(
+            "{what}: {} with {}; {shown} of them explain {explained} %{by_operator}",
+            plural(cases(&causes), "failure"),
+            plural(causes.len(), "cause")
+        ));
+        lines.extend(texts);
+        if causes.len() > shown {
+            let more = plural(causes.len() - shown, "cause");
+            lines.push(format!("... and {more} more; {} prints all", show.options));
+        }
+    }
+    if !missing.is_empty() {
+        let (all, features) = (plural(cases(&missing), "case"), plural(missing.len(), "feature"));
+        lines.push(format!("{what}: {all} unsupported, for {features}, such as"));
+        lines.extend(
+            missing
+                .iter()
+                .take(show.features())
+                .map(|cause| format!("    {}: {}", escape::message(&cause.title), plural(cause.cases.len(), "case"))),
+        );
+    }
+    lines
+}
+
+/// Formats a number with its noun.
+fn plural(count: usize, noun: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failures::style::without_style;
+    use crate::run::test_results::result;
+
+    #[test]
+    fn many_causes_have_a_line_each_after_the_first() {
+        let failed = |operator: usize, count: usize| {
+            (0..count).map(move |case| result(&format!("ai.onnx/A{operator}-1/x{case}"), Outcome::Mismatch))
+        };
+        let results: Vec<CaseResult> = (0..100).flat_map(|operator| failed(operator, 200 - operator)).collect();
+        let show = Show::at_most(30);
+        let lines = by_cause("unexpected", &results, &show);
+        let causes = &lines[1..lines.len() - 1];
+        assert_eq!(causes.iter().map(|text| text.lines().count()).sum::<usize>(), 60, "{lines:#?}");
+        assert!(causes[..6].iter().all(|text| text.contains("run ai.onnx/A")), "{lines:#?}");
+        assert!(causes[6..].iter().all(|text| text.contains(" cases, such as ai.onnx/A") && !text.contains('\n')));
+        assert!(lines[0].contains(&format!("{} of them explain", causes.len())), "{}", lines[0]);
+        assert_eq!(by_cause("unexpected", &results[..1000], &show).len(), 1 + 6);
+        assert_eq!(by_cause("unexpected", &results, &Show::at_most(usize::MAX)).len(), 101);
+    }
+
+    #[test]
+    fn the_text_names_the_settings_of_its_caller() {
+        let results = ["a", "b"].map(|case| result(&format!("ai.onnx/Abs-13/{case}"), Outcome::Crash));
+        let show = Show { options: Options::Tests("SHOWN"), ..Show::at_most(1) };
+        let show = show.rerun_by(|id| format!("cargo test -- {id}"));
+        let lines = failures("unexpected", &results, &show);
+        let first = "unexpected: crash ai.onnx/Abs-13/a\n    cargo test -- ai.onnx/Abs-13/a";
+        let more = "    and 1 more case of ai.onnx/Abs-13 with crash, such as ai.onnx/Abs-13/b; SHOWN=0 prints all";
+        assert_eq!(lines.iter().map(|line| without_style(line)).collect::<Vec<_>>(), [first, more]);
+        let causes = by_cause("unexpected", &results, &show);
+        assert_eq!(causes[0], "unexpected: 2 failures with 1 cause; 1 of them explain 100 %");
+        assert!(
+            by_cause("unexpected", &results, &Show::at_most(1))[0]
+                .ends_with("`--by operator` groups by operator version")
+        );
+    }
+}
