@@ -363,6 +363,23 @@ mod tests {
     }
 
     #[test]
+    fn the_page_shows_one_silent_fault_of_each_tool() {
+        let page = fs::read_to_string(workspace::root().join(PAGE)).unwrap();
+        let (_, section) = page.split_once("### One silent fault of each tool\n").unwrap();
+        let rows = section.lines().take_while(|line| !line.starts_with("### "));
+        let shown: Vec<&str> = rows.filter_map(|row| Some(row.strip_prefix("| `")?.split_once('`')?.0)).collect();
+        let files = faults(&workspace::root().join(FAULTS)).unwrap();
+        assert_eq!(shown.len(), files.len(), "{shown:?}");
+        for file in &files {
+            let is_shown = |fault: &&ToolFault| shown.contains(&file.full_id(fault).as_str());
+            let of_tool: Vec<&ToolFault> = file.faults.iter().filter(is_shown).collect();
+            let [fault] = of_tool.as_slice() else { panic!("{}: {} faults", file.tool, of_tool.len()) };
+            let is_silent = fault.outcome != Outcome::Error && !fault.outcome.is_without_answer();
+            assert!(is_silent, "{}/{}: {}", file.tool, fault.id, fault.outcome);
+        }
+    }
+
+    #[test]
     fn no_answer_of_this_project_is_wrong() {
         let measured = measurements(&workspace::root().join(FOLDER)).unwrap();
         let own = measured.iter().find(|measured| measured.runtime == "builtin").unwrap();
