@@ -19,7 +19,7 @@ impl NodeMetadata {
         let doc_string = node.rare.as_ref().and_then(|rare| rare.doc_string.clone());
         let entries = node.metadata_props();
         let size = entries.iter().map(|entry| entry.key().len() + entry.value().len()).sum::<usize>();
-        let size = size + doc_string.as_ref().map_or(0, |text| text.len());
+        let size = size + doc_string.as_ref().map_or(0, Text::len);
         let is_copied = (doc_string.is_some() || !entries.is_empty()) && size <= MAX_BYTES;
         is_copied.then(|| NodeMetadata { doc_string, entries: entries.to_vec() })
     }
