@@ -219,13 +219,14 @@ const FAULTS: &str = "findings/tools";
 /// Returns the rows of the table of faults.
 fn fault_rows() -> Result<String> {
     let row = |tool: &str, fault: &ToolFault| {
-        let ToolFault { title, sample, outcome, older, .. } = fault;
+        let ToolFault { title, sample, outcome, older, varies, .. } = fault;
+        let varies = if *varies { " (varies)" } else { "" };
         let older = match older {
             Some(true) => "fails",
             Some(false) => "passes",
             None => "",
         };
-        format!("| {tool} | {title} | `{sample}` | {outcome} | {older} |\n")
+        format!("| {tool} | {title} | `{sample}` | {outcome}{varies} | {older} |\n")
     };
     let files = faults(&workspace::root().join(FAULTS))?;
     Ok(files.iter().flat_map(|file| file.faults.iter().map(|fault| row(&file.tool, fault))).collect())
@@ -265,12 +266,54 @@ fn measurements(folder: &Path) -> Result<Vec<Expectations>> {
 
 #[cfg(test)]
 mod tests {
+    use std::cmp::Ordering;
     use std::collections::BTreeSet;
 
     use onnx_conformance_harness::expectations::{Entry, ExpectationMatcher};
+    use onnx_conformance_harness::findings::SeenIn;
     use onnx_conformance_subject::Declaration;
 
     use super::*;
+
+    /// Returns the outcome of a case in a measurement.
+    fn outcome_in(file: &Expectations, case: &str) -> Outcome {
+        let declaration = Declaration::named(&file.runtime, file.version.clone().unwrap());
+        let matcher = ExpectationMatcher::new(file.clone(), &declaration, true).unwrap();
+        matcher.entry_about(case).map_or(Outcome::Pass, Entry::outcome)
+    }
+
+    /// Returns the reason why the measurements do not show a fault of a tool; `None` if they do. The newest one must show it. If its
+    /// outcome varies, an earlier one may have shown it, and the newest must show nothing worse.
+    fn problem(subject: &str, fault: &ToolFault, measured: &[Expectations]) -> Option<String> {
+        let Some(newest) = measured.iter().rfind(|file| file.runtime == subject) else {
+            return Some(format!("{subject} has no measurement"));
+        };
+        let outcome = outcome_in(newest, &fault.sample);
+        match (fault.varies, &fault.seen) {
+            (false, None) if outcome == fault.outcome => None,
+            (true, Some(seen)) if outcome.rank() <= fault.outcome.rank() => not_seen(subject, fault, seen, measured),
+            (false, None) | (true, Some(_)) => Some(format!("{} ends with {outcome}", fault.sample)),
+            (true, None) | (false, Some(_)) => Some("`varies: true` and `seen` need each other".to_owned()),
+        }
+    }
+
+    /// Returns the reason why the measurement that a fault names does not show it. If the file of the version is newer, that
+    /// measurement is no longer in the tree.
+    fn not_seen(subject: &str, fault: &ToolFault, seen: &SeenIn, measured: &[Expectations]) -> Option<String> {
+        let is_named =
+            |file: &&Expectations| file.runtime == subject && file.version.as_deref() == Some(seen.version.as_str());
+        let Some(file) = measured.iter().find(is_named) else {
+            return Some(format!("{subject} {} has no measurement", seen.version));
+        };
+        match file.date.as_deref().unwrap_or_default().cmp(seen.date.as_str()) {
+            Ordering::Less => Some(format!("there is no measurement of {subject} {} on {}", seen.version, seen.date)),
+            Ordering::Equal => {
+                let outcome = outcome_in(file, &fault.sample);
+                (outcome != fault.outcome).then(|| format!("{} ends with {outcome} in the named one", fault.sample))
+            }
+            Ordering::Greater => None,
+        }
+    }
 
     #[test]
     fn the_newest_measurement_of_a_tool_shows_each_fault() {
@@ -281,14 +324,58 @@ mod tests {
                 let place = format!("{}/{}", file.tool, fault.id);
                 assert!(seen.insert(&fault.id), "{place}: the id is used twice");
                 let mode = if fault.mode.is_empty() { String::new() } else { format!("-{}", fault.mode) };
-                let subject = format!("{}{mode}", file.tool);
-                let newest = measured.iter().rfind(|measured| measured.runtime == subject).cloned();
-                let newest = newest.unwrap_or_else(|| panic!("{place}: {subject} has no measurement"));
-                let declaration = Declaration::named(&subject, newest.version.clone().unwrap());
-                let matcher = ExpectationMatcher::new(newest, &declaration, true).unwrap();
-                let entry = matcher.entry_about(&fault.sample).map(Entry::outcome);
-                assert_eq!(entry, Some(fault.outcome), "{place}: {}", fault.sample);
+                let problem = problem(&format!("{}{mode}", file.tool), fault, &measured);
+                assert!(problem.is_none(), "{place}: {problem:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_fault_that_varies_needs_a_measurement_that_showed_it() {
+        let sample = "ai.onnx/Shape-25/slice@optimize";
+        let measured = |date: &str, outcome: Option<&str>| {
+            let entry = outcome.map(|outcome| format!("{{cases: {sample}, outcome: {outcome}}}")).unwrap_or_default();
+            let text = format!("runtime: a\nversion: '1.0'\ndate: '{date}'\nexpect: [{entry}]\n");
+            [Expectations::parse("a.yaml", &text).unwrap()]
+        };
+        let fault = |keys: &str| -> ToolFault {
+            let text = format!("{{id: x, title: y, sample: {sample}, outcome: invalid-model, says: z{keys}}}");
+            serde_yaml::from_str(&text).unwrap()
+        };
+        let (always, varies) = ("", ", varies: true, seen: {version: '1.0', date: '2026-02-01'}");
+        for (keys, date, outcome, expected) in [
+            (always, "2026-02-01", Some("invalid-model"), None),
+            (always, "2026-02-01", Some("error"), Some("ends with error")),
+            (always, "2026-02-01", None, Some("ends with pass")),
+            (varies, "2026-02-01", Some("invalid-model"), None),
+            (varies, "2026-02-01", None, Some("ends with pass in the named one")),
+            (varies, "2026-01-31", Some("invalid-model"), Some("no measurement of a 1.0 on 2026-02-01")),
+            (varies, "2026-02-02", None, None),
+            (varies, "2026-02-02", Some("error"), None),
+            (varies, "2026-02-02", Some("crash"), Some("ends with crash")),
+            (", varies: true", "2026-02-02", Some("invalid-model"), Some("need each other")),
+            (varies.replace("varies: true, ", "").as_str(), "2026-02-02", None, Some("need each other")),
+            (varies.replace("1.0", "2.0").as_str(), "2026-02-02", None, Some("a 2.0 has no measurement")),
+        ] {
+            let found = problem("a", &fault(keys), &measured(date, outcome)).unwrap_or_default();
+            assert!(expected.map_or(found.is_empty(), |text| found.contains(text)), "{keys} {date}: {found}");
+        }
+    }
+
+    #[test]
+    fn the_page_shows_one_silent_fault_of_each_tool() {
+        let page = fs::read_to_string(workspace::root().join(PAGE)).unwrap();
+        let (_, section) = page.split_once("### One silent fault of each tool\n").unwrap();
+        let rows = section.lines().take_while(|line| !line.starts_with("### "));
+        let shown: Vec<&str> = rows.filter_map(|row| Some(row.strip_prefix("| `")?.split_once('`')?.0)).collect();
+        let files = faults(&workspace::root().join(FAULTS)).unwrap();
+        assert_eq!(shown.len(), files.len(), "{shown:?}");
+        for file in &files {
+            let is_shown = |fault: &&ToolFault| shown.contains(&file.full_id(fault).as_str());
+            let of_tool: Vec<&ToolFault> = file.faults.iter().filter(is_shown).collect();
+            let [fault] = of_tool.as_slice() else { panic!("{}: {} faults", file.tool, of_tool.len()) };
+            let is_silent = fault.outcome != Outcome::Error && !fault.outcome.is_without_answer();
+            assert!(is_silent, "{}/{}: {}", file.tool, fault.id, fault.outcome);
         }
     }
 

@@ -27,6 +27,9 @@ pub fn tool_fault_text(tool: &str, fault: &ToolFault) -> Result<String, Expectat
         let _ = writeln!(text, "  pass      {}", line(pass));
     }
     let _ = writeln!(text, "  versions  {}", versions(tool, fault)?);
+    if let Some(seen) = &fault.seen {
+        let _ = writeln!(text, "  varies    from run to run; seen in {} on {}", line(&seen.version), line(&seen.date));
+    }
     let _ = writeln!(text, "  sample    {} ({})", fault.sample, fault.outcome);
     let _ = write!(text, "  run       {}", command(tool, fault));
     Ok(text)
@@ -42,6 +45,10 @@ pub fn tool_issue(tool: &str, fault: &ToolFault, sample: &Case) -> Result<String
         let _ = write!(text, "\nThe pass `{pass}` alone does it.\n");
     }
     let _ = write!(text, "\nMeasured in {}.\n", versions(tool, fault)?);
+    if let Some(seen) = &fault.seen {
+        let (version, date) = (markdown(&seen.version), markdown(&seen.date));
+        let _ = write!(text, "\nThe outcome varies from run to run. A run of {version} on {date} showed it.\n");
+    }
     if let Some(script) = script(tool, fault, sample) {
         let _ = write!(text, "\n```python\n{script}```\n");
     }
@@ -102,6 +109,7 @@ mod tests {
                 let version = text.lines().find_map(|line| line.strip_prefix(&measured)).unwrap_or_default();
                 assert!(version.starts_with(|first: char| first.is_ascii_digit()), "{text}");
                 assert!(text.contains("--variant"), "{text}");
+                assert_eq!(text.contains("\n  varies    from run to run; seen in "), fault.varies, "{text}");
             }
         }
     }

@@ -12,6 +12,7 @@ use onnx_conformance_reference::value::Value;
 
 use super::answer::{Fragment, Step, impossible, unknown};
 use super::attributes;
+use super::metadata::NodeMetadata;
 use super::silent::NodeFactsRef;
 use crate::facts::{NodeFacts, ValueFact};
 
@@ -433,8 +434,9 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// Returns the fragment that replaces the node.
+    /// Returns the fragment that replaces the node. Added nodes get the documentation and entries of the node.
     pub(crate) fn finish(mut self) -> Fragment {
+        let metadata = NodeMetadata::of(&self.node);
         let of_later = self.after.iter().flat_map(|node| &node.input);
         let mut nodes = without_unused(self.before, self.node.input.iter().chain(of_later).chain(&self.results));
         let before = nodes.len();
@@ -442,18 +444,21 @@ impl<'a> Draft<'a> {
         nodes.extend(self.after);
         let used: HashSet<&str> = nodes.iter().flat_map(|node| &node.input).map(Text::as_str).collect();
         self.constants.retain(|tensor| used.contains(tensor.name()));
-        let mut constants = Vec::new();
+        let mut all = Vec::new();
         let mut initializers = Vec::new();
         for tensor in self.constants {
             if is_supported_by_constant(&tensor, self.onnx_opset) {
-                constants.push(constant_node(tensor));
+                all.push(constant_node(tensor));
             } else {
                 initializers.push(tensor);
             }
         }
-        let node_position = constants.len() + before;
-        constants.extend(nodes);
-        Fragment { nodes: constants, node_position, initializers, edits: self.edits }
+        let node_position = all.len() + before;
+        all.extend(nodes);
+        if let Some(metadata) = metadata {
+            all.iter_mut().for_each(|node| metadata.describe(node));
+        }
+        Fragment { nodes: all, node_position, initializers, edits: self.edits }
     }
 }
 

@@ -12,6 +12,7 @@ mod fix;
 mod graph_edits;
 pub mod half;
 mod inline;
+mod metadata;
 mod model;
 mod node;
 mod patch;

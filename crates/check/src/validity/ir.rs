@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::infer::{Bodies, BodySource};
 use crate::rules::RuleId;
 use crate::validity::context::Context;
+use crate::validity::metadata;
 
 /// The first IR version with operator set imports.
 const OLDEST: i64 = 3;
@@ -118,7 +119,6 @@ impl Needs {
 
     fn tensor(&mut self, tensor: &TensorProto) {
         self.element(tensor.data_type());
-        self.skip(10, "metadata_props outside of the model", !tensor.metadata_props.is_empty());
     }
 
     fn graph(&mut self, graph: &GraphProto) {
@@ -127,20 +127,17 @@ impl Needs {
         self.add(4, "initializers that are not inputs", graph.initializer.iter().any(is_not_input));
         self.skip(5, "quantization annotations", !graph.quantization_annotation.is_empty());
         self.add(6, "sparse initializers", !graph.sparse_initializer.is_empty());
-        self.skip(10, "metadata_props outside of the model", !graph.metadata_props.is_empty());
         graph.initializer.iter().for_each(|tensor| self.tensor(tensor));
         for sparse in &graph.sparse_initializer {
             sparse.values.iter().for_each(|values| self.tensor(values));
         }
         for info in graph.input.iter().chain(&graph.output).chain(&graph.value_info) {
             info.r#type.iter().for_each(|declared| self.value_type(declared));
-            self.skip(10, "metadata_props outside of the model", !info.metadata_props.is_empty());
         }
     }
 
     fn node(&mut self, node: &NodeProto) {
         self.add(10, "overloads of functions", !node.overload().is_empty());
-        self.skip(10, "metadata_props outside of the model", !node.metadata_props().is_empty());
         self.skip(11, "device configurations", !node.device_configurations().is_empty());
         for attribute in &node.attribute {
             attribute.all_tensors().for_each(|tensor| self.tensor(tensor));
@@ -164,8 +161,10 @@ pub(crate) fn facts(bodies: &Bodies<'_>) -> IrFacts {
         needs.add(9, "default values of functions' attributes", !function.attribute_proto.is_empty());
         needs.add(10, "overloads of functions", !function.overload().is_empty());
         needs.skip(10, "value_info in functions", !function.value_info.is_empty());
-        needs.skip(10, "metadata_props outside of the model", !function.metadata_props.is_empty());
     }
+    metadata::visit(bodies, |_, entries| {
+        needs.skip(10, "metadata_props outside of the model", !entries.is_empty());
+    });
     for id in bodies.ids() {
         let body = bodies.body(id);
         match body.source {

@@ -5,50 +5,87 @@ use std::collections::HashSet;
 use onnx_conformance_reference::proto::onnx::StringStringEntryProto;
 
 use crate::finding::{Finding, Place};
-use crate::infer::{BodyId, NodeId};
+use crate::infer::{Bodies, BodyId, NodeId};
 use crate::rules::RuleId;
 use crate::validity::context::Context;
 
-/// Checks the metadata of the model, its functions and graphs, and what they contain.
-pub(super) fn check(context: &mut Context<'_, '_>) {
-    let model = context.bodies().model;
-    if let Some(key) = repeated(&model.metadata_props) {
-        context.model(RuleId::ModelMetadataKey, message("the model", key), None);
+/// A part of a model, other than the model itself, that has `metadata_props`.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Part<'m> {
+    /// A function, by its name.
+    Function(&'m str),
+    /// A graph.
+    Graph(BodyId),
+    /// A node.
+    Node(NodeId),
+    /// A tensor in an attribute of a node.
+    Attribute(NodeId, &'m str),
+    /// A declaration in a graph.
+    Value(BodyId, &'m str),
+    /// An initializer, or the values of a sparse one.
+    Initializer(BodyId, &'m str),
+}
+
+/// Calls `see` for each part of a model with its entries, which may be none.
+pub(super) fn visit<'m>(bodies: &Bodies<'m>, mut see: impl FnMut(Part<'m>, &'m [StringStringEntryProto])) {
+    for function in &bodies.model.functions {
+        see(Part::Function(function.name()), &function.metadata_props);
     }
-    for function in &model.functions {
-        if let Some(key) = repeated(&function.metadata_props) {
-            let text = message(&format!("function '{}'", function.name()), key);
-            context.model(RuleId::ModelMetadataKey, text, None);
-        }
-    }
-    for id in context.bodies().ids() {
-        let body = context.bodies().body(id);
+    for id in bodies.ids() {
+        let body = bodies.body(id);
         for (index, node) in body.nodes().iter().enumerate() {
-            if let Some(key) = repeated(node.metadata_props()) {
-                let node = NodeId { body: id, index };
-                context.node(node, RuleId::ModelMetadataKey, message("the node", key), None);
+            let place = NodeId { body: id, index };
+            see(Part::Node(place), node.metadata_props());
+            for attribute in &node.attribute {
+                let sparse = attribute.all_sparse_tensors().filter_map(|sparse| sparse.values.as_ref());
+                for tensor in attribute.all_tensors().chain(sparse) {
+                    see(Part::Attribute(place, attribute.name()), &tensor.metadata_props);
+                }
             }
         }
         let Some(graph) = body.graph() else { continue };
-        if let Some(key) = repeated(&graph.metadata_props) {
-            context.body(id, RuleId::ModelMetadataKey, message("the graph", key));
-        }
+        see(Part::Graph(id), &graph.metadata_props);
         for info in graph.input.iter().chain(&graph.output).chain(&graph.value_info) {
-            check_item(context, id, format!("value '{}'", info.name()), &info.metadata_props);
+            see(Part::Value(id, info.name()), &info.metadata_props);
         }
-        for tensor in &graph.initializer {
-            check_item(context, id, format!("initializer '{}'", tensor.name()), &tensor.metadata_props);
+        let sparse = graph.sparse_initializer.iter().filter_map(|sparse| sparse.values.as_ref());
+        for tensor in graph.initializer.iter().chain(sparse) {
+            see(Part::Initializer(id, tensor.name()), &tensor.metadata_props);
         }
     }
 }
 
-/// Checks the metadata of an item of a graph.
-fn check_item(context: &mut Context<'_, '_>, id: BodyId, item: String, metadata: &[StringStringEntryProto]) {
-    if let Some(key) = repeated(metadata) {
-        let text = message(&item, key);
-        let place = Place { item: Some(item), ..context.bodies().place(id) };
-        context.push(Finding::new(RuleId::ModelMetadataKey, place, text));
+/// Checks the metadata of the model, its functions and graphs, and what they contain.
+pub(super) fn check(context: &mut Context<'_, '_>) {
+    let bodies = context.bodies();
+    if let Some(key) = repeated(&bodies.model.metadata_props) {
+        context.model(RuleId::ModelMetadataKey, message("the model", key), None);
     }
+    visit(bodies, |part, entries| {
+        if let Some(key) = repeated(entries) {
+            report(context, part, key);
+        }
+    });
+}
+
+/// Adds the finding about a part with a repeated key.
+fn report(context: &mut Context<'_, '_>, part: Part<'_>, key: &str) {
+    let rule = RuleId::ModelMetadataKey;
+    match part {
+        Part::Function(name) => context.model(rule, message(&format!("function '{name}'"), key), None),
+        Part::Graph(id) => context.body(id, rule, message("the graph", key)),
+        Part::Node(id) => context.node(id, rule, message("the node", key), None),
+        Part::Attribute(id, name) => context.node(id, rule, message(&format!("attribute '{name}'"), key), None),
+        Part::Value(id, name) => report_item(context, id, format!("value '{name}'"), key),
+        Part::Initializer(id, name) => report_item(context, id, format!("initializer '{name}'"), key),
+    }
+}
+
+/// Adds the finding about an item of a graph.
+fn report_item(context: &mut Context<'_, '_>, id: BodyId, item: String, key: &str) {
+    let text = message(&item, key);
+    let place = Place { item: Some(item), ..context.bodies().place(id) };
+    context.push(Finding::new(RuleId::ModelMetadataKey, place, text));
 }
 
 /// Returns the first key that occurs a second time.

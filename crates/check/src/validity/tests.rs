@@ -494,3 +494,37 @@ fn an_import_that_no_node_uses_is_a_note_and_asks_for_no_ir_version() {
     assert_eq!(text("Neg"), ["opset/unused"]);
     assert_eq!(text("ai.onnx.ml.Binarizer"), ["ir/opset", "opset/unused"]);
 }
+
+#[test]
+fn metadata_of_every_part_is_checked() {
+    type Part = fn(&mut ModelProto) -> &mut Vec<onnx::StringStringEntryProto>;
+    fn graph(model: &mut ModelProto) -> &mut GraphProto {
+        model.graph.as_mut().unwrap()
+    }
+    let text = r#"<ir_version: 9, opset_import: ["" : 17, "f" : 1]>
+        g (float[1] x) => (float[1] y) <float[1] w = {1}, float[1] a> {
+            c = Constant <value = float[1] {1}> () a = Add (x, w) b = Add (a, c) y = f.h (b)
+        }
+        <domain: "f", opset_import: ["" : 17]> h (p) => (q) { q = Neg (p) }"#;
+    let parts: [(Part, &str); 8] = [
+        (|model| &mut model.functions[0].metadata_props, "function 'h'"),
+        (|model| &mut model.functions[0].node[0].rare_mut().metadata_props, "the node"),
+        (|model| &mut graph(model).metadata_props, "the graph"),
+        (|model| &mut graph(model).node[1].rare_mut().metadata_props, "the node"),
+        (|model| &mut graph(model).node[0].attribute[0].t.as_mut().unwrap().metadata_props, "attribute 'value'"),
+        (|model| &mut graph(model).input[0].metadata_props, "value 'x'"),
+        (|model| &mut graph(model).value_info[0].metadata_props, "value 'a'"),
+        (|model| &mut graph(model).initializer[0].metadata_props, "initializer 'w'"),
+    ];
+    for (part, name) in parts {
+        let mut model = parse_model(text).unwrap();
+        let entry = |value: &str| onnx::StringStringEntryProto { key: Some("k".to_owned()), value: Some(value.into()) };
+        part(&mut model).extend(["1", "2"].map(entry));
+        let report = check(model.encode_to_vec().as_slice(), None, &Limits::default());
+        let found: Vec<(&str, &str)> =
+            report.findings.iter().map(|finding| (finding.rule.id(), finding.message.as_str())).collect();
+        let twice = format!("metadata_props of {name} has the key 'k' twice");
+        assert!(found.contains(&("model/metadata-key", twice.as_str())), "{name}: {found:?}");
+        assert_eq!(found.iter().filter(|(rule, _)| *rule == "ir/skipped").count(), 1, "{name}: {found:?}");
+    }
+}

@@ -1,5 +1,6 @@
 //! Expectations: the known outcomes of a runtime's cases, and the differences of a run from them.
 
+mod answers;
 mod condition;
 mod doubts;
 mod entry;
@@ -13,12 +14,13 @@ mod properties;
 mod text;
 mod update;
 
+pub use answers::{Answers, Complete, OperatorAnswers};
 pub use condition::{Condition, ConditionError, Processors, Versions, version_key};
 pub use doubts::Doubts;
 pub use entry::{Entry, EntryFault};
 pub use file::{
-    Answers, Complete, ExpectationError, Expectations, HeaderFault, OperatorAnswers, Provenance, with_accepted,
-    with_adapter, with_provenance, with_rewrites, with_strict, with_suite,
+    ExpectationError, Expectations, HeaderFault, Provenance, with_accepted, with_adapter, with_provenance,
+    with_rewrites, with_strict, with_suite,
 };
 pub use gate::{Conclusion, GateResult, Scope};
 pub use matcher::{ExpectationMatcher, Verdict};

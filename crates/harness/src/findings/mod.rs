@@ -9,5 +9,5 @@ mod versions;
 
 pub use file::{Finding, FindingError, Findings};
 pub use proof::{Proof, Quote};
-pub use tool_faults::{ToolFault, ToolFaults};
+pub use tool_faults::{SeenIn, ToolFault, ToolFaults};
 pub use versions::MeasuredVersions;

@@ -50,6 +50,23 @@ pub struct ToolFault {
     /// True if the older measured version has the fault; `None` if it was not tried.
     #[serde(default, deserialize_with = "older")]
     pub older: Option<bool>,
+    /// True if the outcome differs from run to run, since it depends on memory. The newest measurement may then show less than
+    /// `outcome`, or nothing.
+    #[serde(default)]
+    pub varies: bool,
+    /// The measurement that showed a fault that varies. A fault has it if `varies` is true.
+    #[serde(default)]
+    pub seen: Option<SeenIn>,
+}
+
+/// A measurement that showed a fault. A newer one may have replaced its file.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeenIn {
+    /// Version of the tool.
+    pub version: String,
+    /// Date of the measurement, in UTC: `2026-11-29`.
+    pub date: String,
 }
 
 impl ToolFaults {

@@ -73,6 +73,9 @@ struct FaultData {
     also: &'static [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     older: Option<bool>,
+    /// True if the outcome differs from run to run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    varies: bool,
 }
 
 /// Error while reading measurements or faults of tools.
@@ -152,6 +155,7 @@ fn fault_data(tool: &str, fault: &'static ToolFault) -> FaultData {
         pass: fault.pass.as_deref(),
         also: &fault.also,
         older: fault.older,
+        varies: fault.varies,
     }
 }
 

@@ -13,6 +13,7 @@ use super::plan::{Plan, Read};
 use super::weights::{Rounded, Weight, constant};
 use crate::convert::attributes::{int, set};
 use crate::convert::draft::Names;
+use crate::convert::metadata::NodeMetadata;
 use crate::convert::model::names_in;
 use crate::infer::{BodyId, Definition, NodeId, ValueId};
 
@@ -39,6 +40,8 @@ pub(super) struct Builder<'p, 'a, 'm> {
     uses: BTreeMap<ValueId, Uses>,
     /// The names of values in a type, where they differ from the original ones.
     names: HashMap<Read, String>,
+    /// The Cast of the original model that a Cast of a value to a type replaces.
+    replaced: HashMap<Read, NodeId>,
     built: HalfModel,
 }
 
@@ -63,7 +66,7 @@ impl<'p, 'a, 'm> Builder<'p, 'a, 'm> {
             inner_nodes: Vec::new(),
             inner_values: BTreeMap::new(),
         };
-        let mut builder = Builder { plan, uses, names: HashMap::new(), built };
+        let mut builder = Builder { plan, uses, names: HashMap::new(), replaced: replaced_casts(plan), built };
         builder.name_values();
         builder
     }
@@ -163,7 +166,7 @@ impl<'p, 'a, 'm> Builder<'p, 'a, 'm> {
         let mut seen = HashSet::new();
         for name in given.chain(sparse.map(TensorProto::name)) {
             if let Some(value) = source.names.get(name).filter(|value| seen.insert(**value)) {
-                self.cast(*value, &mut graph.node);
+                self.cast(*value, None, &mut graph.node);
             }
         }
         for index in 0..before.node.len() {
@@ -273,7 +276,7 @@ impl<'p, 'a, 'm> Builder<'p, 'a, 'm> {
             }
         }
         nodes.push(node);
-        outputs.into_iter().flatten().for_each(|value| self.cast(value, nodes));
+        outputs.into_iter().flatten().for_each(|value| self.cast(value, Some(before), nodes));
     }
 
     /// Adds a Constant node in each type that is read.
@@ -291,8 +294,9 @@ impl<'p, 'a, 'm> Builder<'p, 'a, 'm> {
         }
     }
 
-    /// Adds the Cast of a value that is read in the type in which it is not produced.
-    fn cast(&mut self, value: ValueId, nodes: &mut Vec<NodeProto>) {
+    /// Adds the Cast of a value that is read in the type in which it is not produced. It has the name and the metadata of the Cast that
+    /// it replaces, or else the metadata of the node that produces the value.
+    fn cast(&mut self, value: ValueId, producer: Option<&NodeProto>, nodes: &mut Vec<NodeProto>) {
         let is_root = self.plan.original(value).is_some() && self.plan.root(value) == value;
         let produced = self.produced(value);
         let other = self.other(produced);
@@ -300,13 +304,19 @@ impl<'p, 'a, 'm> Builder<'p, 'a, 'm> {
             return;
         }
         self.built.casts += 1;
-        nodes.push(NodeProto {
+        let replaced = self.replaced.get(&(value, other)).and_then(|id| self.plan.inferred.bodies.node(*id));
+        let mut node = NodeProto {
+            name: replaced.and_then(|cast| cast.name.clone()),
             op_type: Some("Cast".into()),
             input: texts([self.name(value, produced)]),
             output: texts([self.name(value, other)]),
             attribute: vec![int("to", i64::from(other.code()))],
             ..NodeProto::default()
-        });
+        };
+        if let Some(metadata) = replaced.or(producer).and_then(NodeMetadata::of) {
+            metadata.describe(&mut node);
+        }
+        nodes.push(node);
     }
 
     fn half_node(&self, id: NodeId, new_index: usize) -> HalfNode {
@@ -374,6 +384,19 @@ impl<'p, 'a, 'm> Builder<'p, 'a, 'm> {
         }
         values
     }
+}
+
+/// Returns the first Cast of each value to each type among those that a plan replaces.
+fn replaced_casts(plan: &Plan<'_, '_>) -> HashMap<Read, NodeId> {
+    let mut casts = HashMap::new();
+    for id in &plan.dropped {
+        let output = plan.inferred.bodies.node(*id).and_then(|cast| cast.output.first());
+        let value = output.and_then(|name| plan.inferred.bodies.lookup(id.body, name));
+        if let Some((value, element)) = value.and_then(|value| Some((value, plan.original(value)?))) {
+            casts.entry((plan.root(value), element)).or_insert(*id);
+        }
+    }
+    casts
 }
 
 /// Declares a value with a type, if it is declared with another element type.

@@ -85,6 +85,31 @@ fn inputs_and_outputs_are_cast() {
 }
 
 #[test]
+fn casts_have_the_metadata_of_the_node_or_of_the_cast_that_they_replace() {
+    let graph = "g (int32[2] i, float[2] x) => (float[2] y, float16[2] z) {
+        y = Cast <to = 1> (i) t = Sin (x) h = Cast <to = 10> (t) z = Neg (h) }";
+    let mut before = model(13, graph);
+    for (node, name) in before.graph.as_mut().unwrap().node.iter_mut().zip(["first", "second", "third", "fourth"]) {
+        node.name = Some(name.into());
+        node.rare_mut().doc_string = Some(format!("doc of {name}").as_str().into());
+    }
+    let keep = keeping(&["second"]);
+    let half = to_half(&before, &keep, &Limits::default()).unwrap();
+    let described = half.model.graph.as_ref().unwrap().node.iter().map(|node| {
+        let doc = node.rare.as_ref().and_then(|rare| rare.doc_string.as_deref()).unwrap_or_default();
+        format!("{} {}: {doc}", node.name(), node.output.join(", "))
+    });
+    let expected = [
+        "first y_float16: doc of first",
+        " y: doc of first",
+        "second t: doc of second",
+        "third t_float16: doc of third",
+        "fourth z: doc of fourth",
+    ];
+    assert_eq!(described.collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn bits_are_those_of_a_float() {
     let graph = "g (float[2] x) => (float[2] y) { t = Exp (x) i = BitCast <to = 6> (t) y = BitCast <to = 1> (i) }";
     let half = to_half(&model(26, graph), &request(), &Limits::default()).unwrap();

@@ -78,7 +78,7 @@
     return [
       el("h2", null, plural(asked.length, "argued fault")),
       asked.map((fault) => el("article", { class: "finding" }, el("h3", null, fault.title),
-        el("p", { class: "quiet" }, `${fault.tool}/${fault.id} · ${fault.outcome}`, fault.pass ? ` · pass ${fault.pass}` : "",
+        el("p", { class: "quiet" }, `${fault.tool}/${fault.id} · ${fault.outcome}`, fault.varies ? " · varies from run to run" : "", fault.pass ? ` · pass ${fault.pass}` : "",
           fault.older === undefined ? "" : fault.older ? " · older version: fails, too" : " · older version: passes"),
         fault.quote ? el("p", null, el("span", { class: "quiet" }, "The standard: "), `“${fault.quote}”`) : null,
         el("p", null, el("span", { class: "quiet" }, "The tool: "), fault.says),
