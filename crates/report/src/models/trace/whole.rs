@@ -83,7 +83,7 @@ pub(in crate::models) fn try_model(
     // A host copies the files of a folder.
     let folder = folder.filter(|_| !external_locations(&model).is_empty());
     let (host, bound) = (&*probe.host, probe.bound);
-    let whole = Whole { host, bytes, folder, model: &model, graph, divided: &divided, limits, bound };
+    let whole = Whole { host, bytes, folder, graph, divided: &divided, limits, bound };
     if !probe.inputs.is_empty() {
         return whole.on_given(&probe.inputs);
     }
@@ -133,7 +133,6 @@ struct Whole<'a> {
     host: &'a dyn Host,
     bytes: &'a Bytes,
     folder: Option<&'a Path>,
-    model: &'a ModelProto,
     graph: &'a GraphProto,
     divided: &'a DividedModel<'a>,
     limits: &'a Limits,
