@@ -22,6 +22,8 @@ mod profile;
 mod recorded_case;
 mod records;
 mod releases;
+#[cfg(test)]
+mod sample_cases;
 mod source;
 mod sources;
 mod topics;
