@@ -113,7 +113,7 @@ impl Rule {
 
 /// Returns the ids of the rules of an operator.
 fn ids_of(name: &OperatorName) -> anyhow::Result<Vec<String>> {
-    let (version, catalog) = (name.version()?, OperatorCatalog::embedded());
+    let (version, catalog) = (name.version()?, OperatorCatalog::shared());
     if !catalog.has(&version) {
         return Ok(Vec::new());
     }
@@ -184,7 +184,7 @@ fn print_rows(indent: &str, rows: Vec<(&str, &str)>) -> anyhow::Result<()> {
 
 /// Prints a rule of an operator, with the cases that show it and those that violate it.
 fn print_rule_of_operator(version: &OperatorVersion, id: &str) -> anyhow::Result<()> {
-    let catalog = OperatorCatalog::embedded();
+    let catalog = OperatorCatalog::shared();
     let file = catalog.get(version)?;
     let Some((_, constraint)) = file.constraints.0.iter().find(|(known, _)| known == id) else { return Ok(()) };
     let is_own = |constraint: &Option<String>| constraint.as_deref() == Some(id);

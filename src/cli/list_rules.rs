@@ -62,7 +62,7 @@ fn operators(named: &[String]) -> anyhow::Result<Vec<OperatorVersion>> {
 
 /// Returns the id and the sentence of each rule. The id is the one that `show` takes.
 fn rules_of_operators(operators: &[OperatorVersion]) -> anyhow::Result<Vec<(String, String)>> {
-    let catalog = OperatorCatalog::embedded();
+    let catalog = OperatorCatalog::shared();
     let rules = |version: &OperatorVersion| -> anyhow::Result<Vec<(String, String)>> {
         if !catalog.has(version) {
             return Ok(Vec::new());

@@ -2,7 +2,8 @@
 
 use clap::Args;
 use onnx_conformance_harness::exit;
-use onnx_conformance_harness::measure::{Levels, Measurement, Measurements, Overview, cases_in_float};
+use onnx_conformance_harness::expectations::ExpectationError;
+use onnx_conformance_harness::measure::{Levels, Measurements, Overview, cases_in_float};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs};
 use onnx_conformance_report::overview::table;
 use onnx_conformance_report::tool_overview::{tool_overviews, tool_table};
@@ -60,17 +61,21 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     for name in &named {
         name.measurement("")?;
     }
-    let is_meant = |measurement: &Measurement| {
-        let selects = |name: &RuntimeName| name.selects(measurement.runtime(), measurement.version());
-        named.is_empty() || named.iter().any(selects)
+    let selects =
+        |(runtime, version): &(&str, &str)| named.is_empty() || named.iter().any(|name| name.selects(runtime, version));
+    let measurements = Measurements::embedded();
+    let of_runtime = |(runtime, versions): (&'static str, Vec<&'static str>)| {
+        versions.into_iter().map(move |version| (runtime, version))
     };
-    let all = Measurements::embedded().all()?;
+    let meant: Vec<(&str, &str)> = measurements.runtimes().into_iter().flat_map(of_runtime).filter(selects).collect();
     let operators = cases_in_float(arguments.opset)?;
-    let mut overviews = all
-        .par_iter()
-        .filter(|measurement| is_meant(measurement))
-        .map(|measurement| Overview::new(measurement, arguments.opset, &operators))
-        .collect::<Vec<_>>();
+    // Only the measurements that are asked for are read.
+    let overview = |(runtime, version): &(&str, &str)| -> Result<Option<Overview>, ExpectationError> {
+        let measurement = measurements.get(runtime, version)?;
+        Ok(measurement.map(|measurement| Overview::new(measurement, arguments.opset, &operators)))
+    };
+    let overviews: Vec<Option<Overview>> = meant.par_iter().map(overview).collect::<Result<_, _>>()?;
+    let mut overviews: Vec<Overview> = overviews.into_iter().flatten().collect();
     for overview in &mut overviews {
         let levels = Levels::measured(&overview.runtime, &overview.version)?;
         overview.levels = levels.map(|levels| levels.failures()).unwrap_or_default();

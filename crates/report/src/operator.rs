@@ -38,8 +38,7 @@ pub fn describe(version: &OperatorVersion, columns: &[Column]) -> Result<String,
     let of_since =
         |since: &u32| VersionTable::new(&OperatorVersion::new(&version.domain, &version.name, *since), columns);
     let tables: Vec<VersionTable> = sinces.iter().map(of_since).collect::<Result<_, LookupError>>()?;
-    let catalog = OperatorCatalog::embedded();
-    let file = catalog.get(version)?;
+    let file = OperatorCatalog::shared().get(version)?;
     let mut text = head(version, file)?;
     if let Some(table) = tables.iter().find(|table| table.version.since == version.since) {
         parameters(&mut text, table.spec);

@@ -24,7 +24,7 @@ const SHORT: usize = 30;
 /// Prints the page of a version in colour.
 pub fn specify(version: &OperatorVersion) -> Result<String, DescribeError> {
     let specs = Specs::embedded();
-    let (spec, catalog) = (specs.get(version)?, OperatorCatalog::embedded());
+    let (spec, catalog) = (specs.get(version)?, OperatorCatalog::shared());
     let file = catalog.get(version)?;
     let mut text = head(version, file)?;
     let sinces: Vec<u32> = specs.versions(&version.domain, &version.name).collect();
@@ -33,7 +33,7 @@ pub fn specify(version: &OperatorVersion) -> Result<String, DescribeError> {
     changes(&mut text, version, &sinces)?;
     let recorded = recorded_cases(version);
     // A version of the next release has no record.
-    let planned = if recorded.is_empty() { ids(&catalog, version)? } else { Vec::new() };
+    let planned = if recorded.is_empty() { ids(catalog, version)? } else { Vec::new() };
     let prefix = format!("{}/", version.qualified());
     let all = recorded.iter().map(|case| &case.id).chain(&planned);
     let names = all.map(|id| id.strip_prefix(&prefix).unwrap_or(id));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use onnx_conformance_reference::spec::{OperatorVersion, OperatorVersionError, Specs, case_file};
 
@@ -15,18 +15,18 @@ use crate::suite::{CaseGroup, Source, SuiteError};
 /// Cases from the specs.
 #[derive(Debug)]
 pub struct Generated {
-    files: OnceLock<Files>,
+    /// The op.yaml files of a folder; `None` for the embedded ones.
+    given: Option<OperatorCatalog>,
     /// The release whose texts decide the levels.
     text: TextRelease,
 }
 
-/// The sources of the cases.
-#[derive(Debug)]
-struct Files {
-    operators: OperatorCatalog,
-    /// The records of the operators, read on first use. Empty for op.yaml files of a folder.
-    records: BTreeMap<String, OnceLock<Option<Record>>>,
-}
+/// The records of the operators, each read on first use.
+static RECORDS: LazyLock<BTreeMap<String, OnceLock<Option<Record>>>> = LazyLock::new(|| {
+    let specs = Specs::embedded();
+    let entries = |domain| specs.operators(domain).map(move |name| (format!("{domain}/{name}"), OnceLock::new()));
+    specs.domains().flat_map(entries).collect()
+});
 
 /// The record of an operator. It is fresh if it was made from the embedded files.
 #[derive(Debug)]
@@ -36,15 +36,14 @@ struct Record {
 }
 
 impl Generated {
-    /// Returns the cases of the embedded op.yaml files. Nothing is read before it is needed.
+    /// Returns the cases of the embedded op.yaml files. Each file is read when it is needed, once in a process.
     pub fn embedded() -> Generated {
-        Generated { files: OnceLock::new(), text: TextRelease::newest() }
+        Generated { given: None, text: TextRelease::newest() }
     }
 
     /// Returns the cases of these op.yaml files.
     pub fn new(operators: OperatorCatalog) -> Generated {
-        let files = OnceLock::from(Files { operators, records: BTreeMap::new() });
-        Generated { files, text: TextRelease::newest() }
+        Generated { given: Some(operators), text: TextRelease::newest() }
     }
 
     /// Returns the cases with their levels by the texts of this release, instead of those of the suite's.
@@ -53,25 +52,25 @@ impl Generated {
         Generated { text, ..self }
     }
 
-    fn files(&self) -> &Files {
-        let specs = Specs::embedded();
-        let entries = |domain| specs.operators(domain).map(move |name| (format!("{domain}/{name}"), OnceLock::new()));
-        self.files.get_or_init(|| Files {
-            operators: OperatorCatalog::embedded(),
-            records: specs.domains().flat_map(entries).collect(),
-        })
+    fn operators(&self) -> &OperatorCatalog {
+        match &self.given {
+            Some(given) => given,
+            None => OperatorCatalog::shared(),
+        }
     }
-}
 
-impl Files {
-    fn record(&self, version: &OperatorVersion) -> Option<&Record> {
+    /// Returns the record of an operator; `None` for op.yaml files of a folder.
+    fn record(&self, version: &OperatorVersion) -> Option<&'static Record> {
+        if self.given.is_some() {
+            return None;
+        }
         let operator = format!("{}/{}", version.domain, version.name);
         let read = || {
             let parts = RecordParts::embedded(&operator)?;
             let is_fresh = parts.source == digest_of_sources(&operator);
             Some(Record { parts, is_fresh })
         };
-        self.records.get(&operator)?.get_or_init(read).as_ref()
+        RECORDS.get(&operator)?.get_or_init(read).as_ref()
     }
 }
 
@@ -106,8 +105,8 @@ impl From<GenerateError> for SuiteError {
 
 impl Source for Generated {
     fn groups(&self) -> Result<Vec<CaseGroup>, SuiteError> {
-        let files = self.files();
-        let versions = Specs::embedded().all().filter(|version| files.operators.has(version) && can_be_made(version));
+        let operators = self.operators();
+        let versions = Specs::embedded().all().filter(|version| operators.has(version) && can_be_made(version));
         Ok(versions.map(|version| CaseGroup { name: version.qualified() }).collect())
     }
 
@@ -116,7 +115,7 @@ impl Source for Generated {
             let mut versions = Specs::embedded().versions(&version.domain, &version.name);
             version.qualified() == name
                 && versions.any(|since| since == version.since)
-                && self.files().operators.has(version)
+                && self.operators().has(version)
                 && can_be_made(version)
         };
         Ok(name.parse().ok().filter(known).map(|version| CaseGroup { name: version.qualified() }))
@@ -124,18 +123,17 @@ impl Source for Generated {
 
     fn ids(&self, group: &CaseGroup) -> Result<Vec<String>, SuiteError> {
         let version = version(group)?;
-        let files = self.files();
-        let record = files.record(&version).filter(|record| record.is_fresh);
+        let record = self.record(&version).filter(|record| record.is_fresh);
         if let Some(ids) = record.and_then(|record| record.parts.ids(&group.name, version.since)) {
             return Ok(ids);
         }
-        let mut ids = ids(&files.operators, &version)?;
+        let mut ids = ids(self.operators(), &version)?;
         ids.sort_unstable();
         Ok(ids)
     }
 
     fn load(&self, group: &CaseGroup, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>, SuiteError> {
-        let mut cases = cases(&self.files().operators, &version(group)?, wanted)?;
+        let mut cases = cases(self.operators(), &version(group)?, wanted)?;
         for case in &mut cases {
             case.judge_by(self.text);
         }
@@ -143,7 +141,7 @@ impl Source for Generated {
     }
 
     fn fingerprint(&self) -> Result<String, SuiteError> {
-        Ok(digest_of_texts(self.files().operators.texts()))
+        Ok(digest_of_texts(self.operators().texts()))
     }
 
     fn check(&self, group: &CaseGroup, cases: &[Case]) -> Result<(), SuiteError> {
@@ -156,9 +154,8 @@ impl Source for Generated {
         if Specs::is_next(&version) {
             return Ok(());
         }
-        let files = self.files();
-        let recorded = files.record(&version).and_then(|record| record.parts.digest(version.since));
-        if files.records.is_empty() || recorded.is_some_and(|recorded| recorded == digest(cases)) {
+        let recorded = self.record(&version).and_then(|record| record.parts.digest(version.since));
+        if self.given.is_some() || recorded.is_some_and(|recorded| recorded == digest(cases)) {
             return Ok(());
         }
         let path = path_of(&format!("{}/{}", version.domain, version.name));

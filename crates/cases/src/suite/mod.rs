@@ -23,6 +23,8 @@ mod recorded_case;
 mod recorded_others;
 mod records;
 mod releases;
+#[cfg(test)]
+mod sample_cases;
 mod source;
 mod sources;
 mod topics;

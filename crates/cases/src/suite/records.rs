@@ -354,9 +354,8 @@ fn operators() -> impl Iterator<Item = &'static str> {
 
 /// Makes all cases of the embedded op.yaml files, and returns every current record by its path, with that of wrapped cases.
 pub fn records() -> Result<Vec<(String, String)>, GenerateError> {
-    let files = OperatorCatalog::embedded();
     let all: Vec<&str> = operators().collect();
-    let record = |operator: &&str| Ok((path_of(operator), record(&files, operator)?));
+    let record = |operator: &&str| Ok((path_of(operator), record(OperatorCatalog::shared(), operator)?));
     let made = map_items(None, &all, record).into_iter().collect::<Result<Vec<_>, GenerateError>>()?;
     let (mut records, mut wrapped) = (Vec::new(), Vec::new());
     for (path, (record, ids)) in made {

@@ -213,6 +213,11 @@ impl Finding {
         self.filter.matches(id.at_first_opset()) || (names_opset() && self.filter.matches(id.path))
     }
 
+    /// Returns true if a pattern is about graphs.
+    pub fn has_graphs(&self) -> bool {
+        self.cases.iter().any(|pattern| is_graph(pattern))
+    }
+
     /// Returns the ids of the failing cases of a measurement that the patterns select, in order. Declined cases do not count as
     /// failures.
     pub fn failures<'a>(&'a self, measurement: &'a Measurement) -> Vec<(&'a str, Outcome)> {
@@ -296,7 +301,7 @@ impl Finding {
     /// Returns the graphs that the patterns select. An entry of a measurement may be a pattern over several of them.
     fn graphs(&self) -> &[&'static str] {
         self.graphs.get_or_init(|| {
-            if !self.cases.iter().any(|pattern| is_graph(pattern)) {
+            if !self.has_graphs() {
                 return Vec::new();
             }
             all_graphs().filter(|id| self.is_about(id)).collect()

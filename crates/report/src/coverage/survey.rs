@@ -69,10 +69,14 @@ impl<'a> CoverageCollector<'a> {
         let mut items = Reached::new();
         if result.outcome == Outcome::Pass {
             items = reached(case, &result.executed_cells, self.specs);
-            items.extend(self.constraint(case));
+            for (version, item) in self.constraint(case) {
+                items.entry(version).or_default().insert(item);
+            }
         }
         let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
-        totals.reached.extend(items);
+        for (version, items) in items {
+            totals.reached.entry(version).or_default().extend(items);
+        }
         totals.sizes.add(case);
         let cases = &mut totals.cases;
         if result.outcome != Outcome::Pass {

@@ -1,10 +1,11 @@
 //! Reading text.yaml: the sentences of an operator, their states, and the faults of the file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_cases::case::CaseId;
 use onnx_conformance_cases::generate::OperatorCatalog;
-use onnx_conformance_cases::suite::{Filter, Generated, Suite};
+use onnx_conformance_cases::suite::{Filter, Generated, Suite, SuiteError};
+use onnx_conformance_reference::parallel::map_items;
 use onnx_conformance_reference::spec::{OperatorVersion, Specs, yaml};
 
 use super::text::{IdsByVersion, OperatorText, ShownCases, TextError, TextItem, stated};
@@ -26,21 +27,21 @@ impl OperatorText {
     pub fn chosen(filter: &Filter) -> Result<Vec<OperatorText>, TextError> {
         let suite = Suite::project(None, Generated::embedded())?;
         let mut ids: BTreeMap<String, IdsByVersion> = BTreeMap::new();
-        for id in suite.choose(&Filter::default())?.into_iter().flat_map(|(_, _, ids)| ids) {
+        let Some(whole) = whole_operators(&suite, filter)? else { return Ok(Vec::new()) };
+        for id in suite.choose(&whole)?.into_iter().flat_map(|(_, _, ids)| ids) {
             if let Some(version) = CaseId::parse(&id).version().filter(|version| !Specs::is_next(version)) {
                 let operator = format!("{}/{}", version.domain, version.name);
                 ids.entry(operator).or_default().entry(version.since).or_default().push(id);
             }
         }
         let is_chosen = |ids: &IdsByVersion| ids.values().flatten().any(|id| filter.matches(id));
-        let chosen = ids.iter().filter(|(_, ids)| is_chosen(ids));
-        chosen
-            .map(|(operator, ids)| {
-                let path = format!("{operator}/text.yaml");
-                let text = Specs::embedded().file(&path).unwrap_or("[]");
-                OperatorText::read(operator, &format!("specs/{path}"), text, ids)
-            })
-            .collect()
+        let chosen: Vec<_> = ids.iter().filter(|(_, ids)| is_chosen(ids)).collect();
+        let read = |(operator, ids): &(&String, &IdsByVersion)| {
+            let path = format!("{operator}/text.yaml");
+            let text = Specs::embedded().file(&path).unwrap_or("[]");
+            OperatorText::read(operator, &format!("specs/{path}"), text, ids)
+        };
+        map_items(None, &chosen, read).into_iter().collect()
     }
 
     /// Reads the text.yaml of an operator, which has cases with these ids.
@@ -48,7 +49,7 @@ impl OperatorText {
         let items: Vec<TextItem> = yaml::read(path, text)?;
         let (domain, name) = operator.split_once('/').unwrap_or_default();
         let since = ids.keys().next_back().copied().unwrap_or_default();
-        let catalog = OperatorCatalog::embedded();
+        let catalog = OperatorCatalog::shared();
         let shown = ShownCases::new(catalog.get(&OperatorVersion::new(domain, name, since))?, ids);
         let sentences = stated(operator, &items, &shown);
         let check = Check { path, text, operator, items: &items, sentences: &sentences, shown: &shown };
@@ -57,9 +58,37 @@ impl OperatorText {
     }
 }
 
+/// Returns a filter for every case of the operators of which `filter` selects cases; `None` if it selects none.
+fn whole_operators(suite: &Suite, filter: &Filter) -> Result<Option<Filter>, SuiteError> {
+    if filter.is_everything() {
+        return Ok(Some(Filter::default()));
+    }
+    let chosen = suite.choose(filter)?;
+    let versions = chosen.iter().flat_map(|(_, _, ids)| ids).filter_map(|id| CaseId::parse(id).version());
+    let operators: BTreeSet<(String, String)> = versions.map(|version| (version.domain, version.name)).collect();
+    let is_chosen = |version: &OperatorVersion| operators.contains(&(version.domain.clone(), version.name.clone()));
+    let groups = Specs::embedded().all().filter(is_chosen).map(|version| version.qualified());
+    Ok((!operators.is_empty()).then(|| Filter::default().within(groups)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_operators_of_some_cases_are_read_as_among_all() {
+        let read = |patterns: &[&str]| OperatorText::chosen(&Filter::new(patterns).unwrap()).unwrap();
+        let some = read(&["ai.onnx/Abs-13/known_values/**", "ai.onnx.ml/Scaler-1/**"]);
+        let names: Vec<&str> = some.iter().map(|text| text.operator.as_str()).collect();
+        assert_eq!(names, ["ai.onnx.ml/Scaler", "ai.onnx/Abs"]);
+        let all = read(&[]);
+        for text in &some {
+            let among_all = all.iter().find(|other| other.operator == text.operator).unwrap();
+            assert_eq!(format!("{text:?}"), format!("{among_all:?}"));
+            assert!(text.sentences.iter().any(|sentence| !sentence.cases.is_empty()), "{}", text.operator);
+        }
+        assert!(read(&["hostile/**"]).is_empty() && read(&["none/**"]).is_empty());
+    }
 
     /// The whole file of `Abs`.
     const FILE: &str = "\

@@ -120,7 +120,7 @@ impl Coverage<'_> {
     }
 
     fn is_reached(&self, version: &OperatorVersion, item: &CoverageItem) -> bool {
-        self.totals.reached.contains(&(version.clone(), item.clone()))
+        self.totals.reached.get(version).is_some_and(|items| items.contains(item))
     }
 
     fn state(&self, version: &OperatorVersion, item: &CoverageItem) -> State {

@@ -235,7 +235,7 @@ fn findings_of(
         })
     };
     let mut found = Vec::new();
-    for finding in findings.all() {
+    for finding in findings.all().filter(|finding| finding.has_graphs()) {
         let shown = cases.iter().filter(|case| finding.is_about(&case.case.id) && fails(case, finding));
         let shown: Vec<String> = shown.map(|case| format!("{}{}", case.form, case.rest)).collect();
         if !shown.is_empty() {

@@ -101,7 +101,7 @@ pub(crate) fn samples(
 pub fn case_sample(id: &str) -> Result<Option<Sample>, GenerateError> {
     let version = CaseId::parse(id).version().filter(|version| Specs::embedded().get(version).is_ok());
     let Some(version) = version else { return Ok(None) };
-    let made = cases(&OperatorCatalog::embedded(), &version, &|planned| planned == id)?;
+    let made = cases(OperatorCatalog::shared(), &version, &|planned| planned == id)?;
     Ok(made.first().map(sample))
 }
 
@@ -157,10 +157,10 @@ mod tests {
     use onnx_conformance_reference::spec::OperatorVersion;
 
     fn samples_of(version: &str) -> BTreeMap<String, Sample> {
-        let catalog = OperatorCatalog::embedded();
+        let catalog = OperatorCatalog::shared();
         let version: OperatorVersion = version.parse().unwrap();
         let table = VersionTable::new(&version, &[]).unwrap();
-        samples(&catalog, &[table], &ConfirmingRuntimes::empty(), &BTreeSet::new()).unwrap().behaviours
+        samples(catalog, &[table], &ConfirmingRuntimes::empty(), &BTreeSet::new()).unwrap().behaviours
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
         let id = "ai.onnx/Sum-8/broadcast_known_values/T=double";
         let of_behaviour = "ai.onnx/Sum-13/broadcast_known_values/T=float";
         let ids = BTreeSet::from([id, of_behaviour, "ai.onnx/Sum-8/gone"]);
-        let found = samples(&OperatorCatalog::embedded(), &tables, &ConfirmingRuntimes::empty(), &ids).unwrap();
+        let found = samples(OperatorCatalog::shared(), &tables, &ConfirmingRuntimes::empty(), &ids).unwrap();
         assert_eq!(found.behaviours["broadcast_known_values"].id, of_behaviour);
         assert_eq!(found.others.keys().collect::<Vec<_>>(), [id]);
         assert!(found.others[id].text.contains("tensor(double)"), "{}", found.others[id].text);

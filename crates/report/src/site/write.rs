@@ -237,7 +237,7 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
     let columns = ShownColumns::new(columns);
     let mut out = Output::new(folder, extra.base_url.clone());
     out.assets()?;
-    let (catalog, findings) = (OperatorCatalog::embedded(), Findings::embedded()?);
+    let (catalog, findings) = (OperatorCatalog::shared(), Findings::embedded()?);
     let evidence = ConfirmingRuntimes::embedded()?;
     let specs = Specs::embedded();
     let names: Vec<(&str, &str)> =
@@ -246,7 +246,7 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
     let sentences = OperatorText::chosen(&Filter::default())?;
     let sentences = sentences.into_iter().map(|text| (text.operator.clone(), text)).collect();
     let parts = Parts {
-        catalog: &catalog,
+        catalog,
         findings,
         evidence: &evidence,
         texts: &texts,

@@ -1,7 +1,7 @@
 //! The op.yaml files of a set of specs, checked against their operators.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use miette::Diagnostic;
 use onnx_conformance_reference::spec::yaml::YamlError;
@@ -102,6 +102,12 @@ impl OperatorCatalog {
             "specs",
             embedded::FILES.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())),
         )
+    }
+
+    /// Returns the catalog of the files that are embedded in the program. All callers share what was parsed.
+    pub fn shared() -> &'static OperatorCatalog {
+        static SHARED: LazyLock<OperatorCatalog> = LazyLock::new(OperatorCatalog::embedded);
+        &SHARED
     }
 
     /// Creates a catalog of files by their paths below the folder `root`, which only errors show. Files other than
