@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use onnx_conformance_cases::case::{Named, external_locations};
 use onnx_conformance_check::Limits;
-use onnx_conformance_reference::proto::{GraphProto, ModelProto, ValueInfoProto, decode};
+use onnx_conformance_reference::proto::{GraphProto, ValueInfoProto, decode};
 use onnx_conformance_reference::value::Value;
 use onnx_conformance_subject::{Ask, Builtin, Ended, Host, Output, Phase, Ran, Request, Response};
 use serde::Serialize;
