@@ -38,7 +38,8 @@ mod tests {
     fn the_record_is_that_of_the_suite() {
         let recorded: Vec<(&str, &str)> = recorded_digests_of_others().collect();
         let current = digests_of_others().unwrap();
-        let current: Vec<(&str, &str)> = current.iter().map(|(name, digest)| (name.as_str(), digest.as_str())).collect();
+        let current: Vec<(&str, &str)> =
+            current.iter().map(|(name, digest)| (name.as_str(), digest.as_str())).collect();
         assert_eq!(recorded, current, "records/others.txt is stale; run `cargo xtask gen`");
         assert!(recorded.len() > 50, "{} names", recorded.len());
     }

@@ -456,7 +456,9 @@ impl<'a> Draft<'a> {
         let node_position = all.len() + before;
         all.extend(nodes);
         if let Some(metadata) = metadata {
-            all.iter_mut().for_each(|node| metadata.describe(node));
+            for node in &mut all {
+                metadata.describe(node);
+            }
         }
         Fragment { nodes: all, node_position, initializers, edits: self.edits }
     }

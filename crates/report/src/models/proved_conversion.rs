@@ -38,7 +38,7 @@ pub struct ConversionOptions {
 
 impl Default for ConversionOptions {
     fn default() -> ConversionOptions {
-        ConversionOptions { inputs: 3, timeout: Duration::from_secs(60), memory: 4_096_000_000 }
+        ConversionOptions { inputs: 3, timeout: Duration::from_mins(1), memory: 4_096_000_000 }
     }
 }
 
@@ -140,17 +140,17 @@ pub fn convert_file(
 ) -> Result<ProvedConversion, ConversionError> {
     let limit = u64::try_from(options.memory).map_or(MAX_BINARY, |memory| memory.min(MAX_BINARY));
     let file = read_file(path, limit).map_err(|error| ConversionError::File { path: path.to_owned(), error })?;
-    convert_bytes(file.into(), Some(folder_of(path)), target, options)
+    Converter::new(Some(folder_of(path)), options).convert(&file.into(), target)
 }
 
 /// Converts a serialized model, and runs both models on the built-in executor. External data is read from `folder`.
 pub fn convert_bytes(
-    model: Bytes,
+    model: &[u8],
     folder: Option<&Path>,
     target: &Target,
     options: &ConversionOptions,
 ) -> Result<ProvedConversion, ConversionError> {
-    Converter { folder, options, started: Instant::now() }.convert(model, target)
+    Converter::new(folder, options).convert(&Bytes::copy_from_slice(model), target)
 }
 
 /// Conversion of a model within limits.
@@ -160,16 +160,20 @@ struct Converter<'a> {
     started: Instant,
 }
 
-impl Converter<'_> {
-    fn convert(&self, file: Bytes, target: &Target) -> Result<ProvedConversion, ConversionError> {
+impl<'a> Converter<'a> {
+    fn new(folder: Option<&'a Path>, options: &'a ConversionOptions) -> Converter<'a> {
+        Converter { folder, options, started: Instant::now() }
+    }
+
+    fn convert(&self, file: &Bytes, target: &Target) -> Result<ProvedConversion, ConversionError> {
         let limits = self.limits();
-        let model = self.scanned(&file, &limits)?;
+        let model = self.scanned(file, &limits)?;
         check_domains(&model, target)?;
         let conversion = convert_within(&model, target, &limits).map_err(|refusal| {
             if limits.deadline.is_over() { self.late() } else { ConversionError::Refused(refusal) }
         })?;
-        let converted = Bytes::from(conversion.file(&model, &file)?.bytes(&file));
-        if broken_rule(&file, &limits).is_none()
+        let converted = Bytes::from(conversion.file(&model, file)?.bytes(file));
+        if broken_rule(file, &limits).is_none()
             && let Some(finding) = broken_rule(&converted, &limits)
         {
             let is_limit = finding.rule == RuleId::FileLimit;
@@ -179,7 +183,7 @@ impl Converter<'_> {
                 ConversionError::Invalid(Box::new(finding))
             });
         }
-        let proof = self.prove(model.graph.as_ref(), &file, &converted, &limits)?;
+        let proof = self.prove(model.graph.as_ref(), file, &converted, &limits)?;
         if let Proof::Differs(difference) = proof {
             return Err(ConversionError::Differs(difference));
         }
@@ -299,7 +303,7 @@ mod tests {
 
     fn convert(text: &str, target: &Target) -> Result<ProvedConversion, ConversionError> {
         let model = parse_model(text).unwrap().encode_to_vec();
-        convert_bytes(model.into(), None, target, &ConversionOptions::default())
+        convert_bytes(&model, None, target, &ConversionOptions::default())
     }
 
     #[test]
@@ -310,7 +314,7 @@ mod tests {
         assert!(texts.iter().any(|text| text.contains("opset 12 of ai.onnx becomes 13")), "{texts:?}");
         let unproved = ConversionOptions { inputs: 0, ..ConversionOptions::default() };
         let model = parse_model(SUM).unwrap().encode_to_vec();
-        let converted = convert_bytes(model.into(), None, &Target::opset(13), &unproved).unwrap();
+        let converted = convert_bytes(&model, None, &Target::opset(13), &unproved).unwrap();
         assert!(matches!(converted.proof, Proof::NotVerified(_)));
     }
 
@@ -333,11 +337,11 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_model_are_an_error() {
-        let error = convert_bytes(Bytes::from_static(b"text"), None, &Target::opset(13), &ConversionOptions::default());
+        let error = convert_bytes(b"text", None, &Target::opset(13), &ConversionOptions::default());
         assert!(matches!(error, Err(ConversionError::NotAModel(_))), "{error:?}");
         let late = ConversionOptions { timeout: Duration::ZERO, ..ConversionOptions::default() };
         let model = parse_model(SUM).unwrap().encode_to_vec();
-        let error = convert_bytes(model.into(), None, &Target::opset(13), &late);
+        let error = convert_bytes(&model, None, &Target::opset(13), &late);
         assert!(matches!(error, Err(ConversionError::Limit(_))), "{error:?}");
         let error = convert_file(Path::new("/no/such/model.onnx"), &Target::opset(13), &ConversionOptions::default());
         assert!(matches!(error, Err(ConversionError::File { .. })), "{error:?}");
