@@ -1030,7 +1030,7 @@ test("what is no model, and a hostile one, end in a message", computed, async ()
   await page.evaluate(() => { site.limit = 1; });
   const slow = "<ir_version: 10, opset_import: [\"\" : 21]> g () => (float y) { y = Constant <value = float {1.0}> () }";
   const answer = await page.evaluate((model) => site.ask({ do: "run", operator: "ai.onnx/Relu", versions: Array(2000).fill(21), model, inputs: "" }).then(() => "done", (error) => error.message), slow);
-  assert.match(answer, /was ended/);
+  assert.match(answer, /was stopped/);
   await page.evaluate(() => { delete site.limit; });
   await give(relu());
   await page.waitForSelector("#on-runtimes");

@@ -3,15 +3,11 @@
 
 #[path = "src/spec/case_file.rs"]
 pub mod case_file;
-#[path = "src/spec/entry.rs"]
-mod entry;
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
-
-use case_file::CaseFileKind;
 
 fn main() -> Result<(), Box<dyn Error>> {
     // A published package contains `specs`. In a checkout it is a link, and where links are not supported, the original is used.
@@ -39,15 +35,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let is_browser = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "wasm32");
     for (path, file) in &files {
         let absolute = file.to_str().ok_or("the path of specs/ is not UTF-8")?;
-        // The browser build makes no cases. To stay small it has the facts from op.yaml and nothing else.
-        match case_file::case_file(path).filter(|_| is_browser) {
-            Some((_, CaseFileKind::Part)) => {}
-            Some((_, CaseFileKind::Main)) => {
-                let facts = entry::entries(&fs::read_to_string(file)?, &entry::READ);
-                rows.push(format!("    ({path:?}, {:?}),\n", facts.trim_start()));
-            }
-            None if is_browser && is_for_cases_alone(path) => {}
-            None => rows.push(format!("    ({path:?}, include_str!({absolute:?})),\n")),
+        if !(is_browser && is_unused_in_browsers(path)) {
+            rows.push(format!("    ({path:?}, include_str!({absolute:?})),\n"));
         }
     }
     of_next.sort();
@@ -62,8 +51,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns true for a file about cases, which the browser build has none of.
-fn is_for_cases_alone(path: &str) -> bool {
+/// Returns true for a file that the browser build leaves out to stay small. It makes the cases of operators, and no others.
+fn is_unused_in_browsers(path: &str) -> bool {
     path.starts_with("graphs/") || path.starts_with("documents/") || path.ends_with("/text.yaml")
 }
 

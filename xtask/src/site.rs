@@ -14,7 +14,7 @@ use crate::workspace;
 const TARGET: &str = "wasm32-unknown-unknown";
 
 /// Maximum size of the program in bytes. A third of it is downloaded, since it is compressed.
-const MAX_BYTES: usize = 10_000_000;
+const MAX_BYTES: usize = 12_000_000;
 
 /// Options of the task.
 #[derive(clap::Args)]

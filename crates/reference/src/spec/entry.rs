@@ -1,4 +1,4 @@
-//! Part of a YAML text: some entries of its outermost mapping. build.rs includes this file, too.
+//! Part of a YAML text: some entries of its outermost mapping.
 
 /// The entries of op.yaml with facts about the operator. The others describe cases.
 pub(crate) const READ: [&str; 5] = ["changes", "draws", "neutral", "tied_sizes", "values"];
