@@ -126,7 +126,7 @@ fn old_names_of_parts_of_commands_work_with_a_note() {
         let note = format!("`{name}` is now `{new}`; the old name goes with the next version");
         assert_eq!(called.err.lines().next(), Some(&*note), "{name}");
     }
-    assert!(fs::read_to_string(&file).unwrap().contains(&format!("scope: [{scope}]")));
+    assert!(fs::read_to_string(&file).unwrap().contains(&format!("scope: [\"{scope}\"]")));
     assert!(folder.path().join("pages/onnx-conformance-run.1").exists());
     let json = call(&["changes", frozen, frozen, "--format", "json"]).expect(0, "\"format\": 1");
     assert_eq!(json.err, "");
