@@ -582,6 +582,18 @@ for (const [name, options] of [
   });
 }
 
+test("the search and the keys are at the right of the bar at each width", async () => {
+  const page = await open("#/about");
+  const right = (query) => page.evaluate((one) => window.innerWidth - document.querySelector(one).getBoundingClientRect().right, query);
+  for (const width of [800, 1100, 1150, 1200, 1300]) {
+    await page.setViewportSize({ width, height: 600 });
+    assert.ok(await right("#help-button") < 40, `Keys at ${width}`);
+    assert.ok(await right("#search") < 120, `the search at ${width}`);
+    assert.ok((await page.locator(".top .home").boundingBox()).x < 40, `the name of the site at ${width}`);
+  }
+  await close(page);
+});
+
 test("a phone scrolls down, not sideways", async () => {
   const wide = [];
   for (const address of PAGES) {
