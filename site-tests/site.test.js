@@ -164,6 +164,8 @@ test("the front page has three doors, and float by default", async () => {
     await close(other);
   }
   assert.match(await page.locator(".releases svg").getAttribute("aria-label"), /onnxruntime: .*1\.20\.1 \(2024-11-21\) \d+ of \d+/);
+  const measured = await page.evaluate(() => site.front().then((front) => front.columns.filter((column) => !column.file).length));
+  assert.equal(await page.locator(".figures dt", { hasText: "measurements" }).textContent(), `${measured} measurements`, "a results file is no measurement");
   const cell = page.locator("table.runtimes tbody tr", { hasText: /^onnxruntime/ }).locator("td.share a").first();
   const [right, all] = (await cell.textContent()).match(/^(\d+)\/(\d+)/).slice(1).map(Number);
   assert.ok(right > all / 2, `${right} of ${all}`);
@@ -465,6 +467,43 @@ test("Resize, cubic, opset 13, float16: one screen after three choices", async (
   await close(page);
 });
 
+/** Runs the steps of a reader, from the front page on. Each step is one action: a search, a click or a choice. */
+async function steps(...actions) {
+  const page = await open("#/");
+  assert.ok(actions.length <= 3, `${actions.length} actions`);
+  for (const action of actions) await action(page);
+  return page;
+}
+
+const searched = (text, heading) => async (page) => {
+  await page.fill("#search", text);
+  await page.waitForFunction((words) => document.getElementById("search").value === words && document.querySelector("#found li b"), text);
+  await page.press("#search", "Enter");
+  await page.waitForFunction((words) => document.querySelector("main h1")?.textContent === words, heading);
+};
+const chosen = (field, value, inAddress) => async (page) => {
+  await page.selectOption(field, value);
+  await page.waitForFunction((words) => decodeURIComponent(location.hash).includes(words), inAddress);
+};
+
+test("three questions take at most three actions each from the front page", async () => {
+  const cubic = await steps(searched("Resize 13", "Resize-13"), chosen("#choose-type", "float16", "type=float16"), chosen("#choose-with", "mode=cubic", "with=mode=cubic"));
+  assert.ok((await cubic.locator("#behaviours").boundingBox()).height < 900, "the behaviours fit a screen");
+  assert.match(await cubic.locator("#behaviours thead").textContent(), /onnxruntime.*openvino.*tract/);
+  await close(cubic);
+
+  const softmax = await steps(searched("softmax", "Softmax-13"), (page) => page.locator(".contents a", { hasText: "Changes" }).click());
+  assert.deepEqual([await softmax.locator("#choose-from").inputValue(), await softmax.locator("#choose-to").inputValue()], ["11", "13"]);
+  assert.match(await softmax.locator("dl.changes").textContent(), /Silently \(the model stays valid\)/);
+  await softmax.waitForFunction(() => document.querySelector("dl.changes").getBoundingClientRect().top < window.innerHeight);
+  await close(softmax);
+
+  const fixed = await steps((page) => page.locator(".door a", { hasText: /^Compare onnxruntime/ }).click(), chosen("#compare-first", "onnxruntime-1.20.1", "onnxruntime-1.20.1/onnxruntime-"));
+  await fixed.locator("#fixed li").first().waitFor();
+  assert.ok((await fixed.locator("#fixed").boundingBox()).y < 900, "what is fixed is on the first screen");
+  await close(fixed);
+});
+
 test("every operator has a page", async () => {
   const page = await open("#/");
   const failed = await page.evaluate(async () => {
@@ -542,6 +581,18 @@ for (const [name, options] of [
     assert.deepEqual(found, []);
   });
 }
+
+test("the search and the keys are at the right of the bar at each width", async () => {
+  const page = await open("#/about");
+  const right = (query) => page.evaluate((one) => window.innerWidth - document.querySelector(one).getBoundingClientRect().right, query);
+  for (const width of [800, 1100, 1150, 1200, 1300]) {
+    await page.setViewportSize({ width, height: 600 });
+    assert.ok(await right("#help-button") < 40, `Keys at ${width}`);
+    assert.ok(await right("#search") < 120, `the search at ${width}`);
+    assert.ok((await page.locator(".top .home").boundingBox()).x < 40, `the name of the site at ${width}`);
+  }
+  await close(page);
+});
 
 test("a phone scrolls down, not sideways", async () => {
   const wide = [];

@@ -14,12 +14,13 @@
 
   function figures(front) {
     const versions = front.operators.reduce((sum, operator) => sum + operator.v.length, 0);
-    const runtimes = new Set(front.columns.filter((column) => !column.file).map((column) => column.runtime)).size;
+    const measured = front.columns.filter((column) => !column.file);
+    const runtimes = new Set(measured.map((column) => column.runtime)).size;
     return [
       [count(front.operators.length), "operators", `in ${count(versions)} versions; a version is a definition that holds from one opset on`, "#/?at=operators"],
       [count(front.cases), "cases", "models of one operator, with inputs and the outputs that the standard requires", "#/about"],
-      [count(front.columns.length), "measurements", `each is one version of a runtime on all cases; ${runtimes} runtimes`, "#/runtimes"],
-      [count(front.findings), "findings", "deviations from the standard, each with the sentence that decides", "#/findings"],
+      [count(measured.length), "measurements", `each is one version of a runtime on all cases; ${runtimes} runtimes`, "#/runtimes"],
+      [count(front.findings), "findings", "deviations of runtimes from the standard, each with its reason", "#/findings"],
     ];
   }
 
