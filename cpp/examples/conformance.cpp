@@ -2,7 +2,8 @@
 //
 //     conformance ARCHIVE [GLOB...] [--expected FILE] [--update] [--strict] [--timeout SECONDS]
 //
-// The exit code is 0 if every judged case ends as FILE expects, 1 if not, 3 if no case matches, and 64 or 66 if a command or a file is wrong.
+// The exit code is 0 if every judged case ends as FILE expects, 1 if not, and 3 if no case matches. It is 64 or 66 if a command or a
+// file is wrong.
 
 #include <iostream>
 
