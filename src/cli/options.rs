@@ -60,8 +60,13 @@ pub(crate) struct Selection {
 pub(crate) struct ProfileOption {
     /// Select only cases of this profile: values (200 cases, is the binding right?), pr (about 6,000, for each change), float or full.
     /// The filter @NAME does the same
-    #[arg(long, value_name = "NAME", value_parser = Profile::named, conflicts_with = "suite")]
+    #[arg(long, value_name = "NAME", value_parser = parse_profile, conflicts_with = "suite")]
     profile: Option<Profile>,
+}
+
+/// Parses the name of a profile. The error is about a name, not about a pattern.
+pub(crate) fn parse_profile(name: &str) -> Result<Profile, String> {
+    Profile::named(name).map_err(|error| error.reason)
 }
 
 impl ProfileOption {
