@@ -155,7 +155,7 @@ fn run_cases(arguments: &Arguments) -> anyhow::Result<u8> {
     let (shard, (place, resumed)) = (arguments.shard.open()?, arguments.lock_results()?);
     let stop = stopped_by_interrupt();
     let runtime = match arguments.runtime.open(&stop) {
-        Err(_) if stop.is_set() => return ended_early(&stop),
+        Err(_) if stop.is_set() => return ended_early(&stop, false),
         runtime => runtime?,
     };
     let gated = GatedRuntime::open(arguments, &*runtime)?;
