@@ -2799,16 +2799,17 @@ public:
         if (line != nullptr) {
             Line& used = lines_[static_cast<std::size_t>(line - lines_.data())];
             used.is_used = used.is_used || is_judged;
-            used.is_wrong = used.is_wrong || (status != Status::AsExpected && status != Status::NotJudged);
+            used.is_outdated = used.is_outdated || (status != Status::AsExpected && status != Status::NotJudged);
         }
         results_[id] = Result{verdict, is_judged, status, wanted};
         return status;
     }
 
-    // Returns a sentence for each result and each entry that is not as it should be. After a run of a part of the cases, entries without a
-    // case are no problem: pass false.
+    // Returns a sentence for each result and each entry that is not as it should be, and one if there is no result at all. After a run of
+    // a part of the cases, entries without a case are no problem: pass false.
     std::vector<std::string> problems(bool ran_everything = true) const {
         std::vector<std::string> out;
+        if (results_.empty()) out.push_back("no case was run; check the globs and the profile of the archive");
         for (const auto& one : results_) {
             const Result& result = one.second;
             const std::string ended = std::string(name(result.verdict.outcome)) +
@@ -2838,7 +2839,7 @@ public:
             const Result& result = one.second;
             if (!result.is_judged || result.verdict.outcome == Outcome::Pass) continue;
             const Line* line = match(one.first, result.verdict);
-            if (line != nullptr && !line->is_wrong) continue;
+            if (line != nullptr && !line->is_outdated) continue;
             if (result.verdict.missing.empty()) {
                 missing.emplace(one.first, result.verdict.outcome);
             } else {
@@ -2846,7 +2847,7 @@ public:
             }
         }
         for (const Line& line : lines_) {
-            const bool stays = !line.is_entry() || (!line.is_wrong && (line.is_used || !ran_everything));
+            const bool stays = !line.is_entry() || (!line.is_outdated && (line.is_used || !ran_everything));
             if (stays) out += line.raw + "\n";
         }
         for (const std::string& feature : features) out += "unsupported feature " + feature + "\n";
@@ -2876,7 +2877,7 @@ private:
         std::vector<std::string> feature;
         bool is_id = false;
         // A judged case matched; a case ended otherwise.
-        bool is_used = false, is_wrong = false;
+        bool is_used = false, is_outdated = false;
 
         bool is_entry() const { return glob.has_value() || !feature.empty(); }
     };

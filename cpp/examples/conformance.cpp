@@ -2,7 +2,8 @@
 //
 //     conformance ARCHIVE [GLOB...] [--expected FILE] [--update] [--strict] [--timeout SECONDS]
 //
-// The exit code is 0 if every judged case ends as FILE expects, 1 if not, and 64 or 66 if a command or a file is wrong.
+// The exit code is 0 if every judged case ends as FILE expects, 1 if not, and 3 if no case matches. It is 64 or 66 if a command or a
+// file is wrong.
 
 #include <iostream>
 
@@ -63,7 +64,12 @@ int main(int count, char** arguments) {
         oc::Archive archive = oc::Archive::open(options.archive);
         oc::Expectations expected = expectations(options);
         std::map<std::string, std::size_t> outcomes;
-        for (const std::size_t at : archive.select(options.globs)) {
+        const std::vector<std::size_t> selected = archive.select(options.globs);
+        if (selected.empty()) {
+            std::cerr << options.archive << ": no case matches\n";
+            return 3;
+        }
+        for (const std::size_t at : selected) {
             const oc::Case test = archive.read(at);
             const oc::Verdict verdict = oc::judge(test, [&](const oc::Case& one, const oc::DataSet& data) {
                 return oc::run_isolated([&] { return run(one, data); }, options.timeout);

@@ -79,7 +79,12 @@ int main(int count, char** arguments) {
         if (!file.empty()) expected = oc::Expectations::read(file);
         std::istringstream words(variable("ONNX_CONFORMANCE_CASES"));
         const std::vector<std::string> globs{std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
-        for (const std::size_t at : archive->select(globs)) {
+        const std::vector<std::size_t> selected = archive->select(globs);
+        if (selected.empty()) {
+            std::cerr << "no case of the archive matches ONNX_CONFORMANCE_CASES\n";
+            return 3;
+        }
+        for (const std::size_t at : selected) {
             const std::string& id = archive->id(at);
             testing::RegisterTest(group_of(id).c_str(), id.c_str(), nullptr, nullptr, __FILE__, __LINE__,
                                   [at]() -> ConformanceTest* { return new ConformanceTest(at); });

@@ -306,6 +306,15 @@ TEST(Expected, an_entry_without_a_case_is_a_problem) {
     EXPECT_TRUE(file.problems(false).empty());
 }
 
+TEST(Expected, a_run_of_nothing_is_a_problem) {
+    oc::Expectations file = oc::Expectations::parse("# none\n");
+    ASSERT_EQ(file.problems().size(), 1u);
+    EXPECT_EQ(file.problems().front(), "no case was run; check the globs and the profile of the archive");
+    EXPECT_EQ(file.problems(false).size(), 1u);
+    file.add("ai.onnx/Abs-13/y", oc::Level::Required, pass);
+    EXPECT_TRUE(file.problems().empty());
+}
+
 TEST(Expected, an_update_explains_everything) {
     oc::Expectations file = oc::Expectations::parse("# comment\nerror ai.onnx/Old-1/**\nerror ai.onnx/Abs-13/**\n");
     const auto add_all = [](oc::Expectations& to) {

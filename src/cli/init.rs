@@ -226,7 +226,7 @@ impl Init<'_> {
         for _ in 0..self.runs() {
             // Each run has processes of its own.
             let runtime = match self.runtime.open(&stop) {
-                Err(_) if stop.is_set() => return Ok(Err(ended_early(&stop)?)),
+                Err(_) if stop.is_set() => return Ok(Err(ended_early(&stop, false)?)),
                 runtime => runtime?,
             };
             if known.is_none() {

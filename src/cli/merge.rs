@@ -11,17 +11,20 @@ use onnx_conformance_cases::suite::Filter;
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::expectations::{GateResult, Scope, WholeRun};
-use onnx_conformance_harness::failures::{Grouping, Show, sort_by_gravity};
+use onnx_conformance_harness::failures::{Grouping, Show, rerun_command, sort_by_gravity};
 use onnx_conformance_harness::run::{
     CaseResult, Header, Machine, MissingShards, Part, Read, Selected, check_parts, plan,
 };
+use onnx_conformance_harness::shell::word;
 use onnx_conformance_report::reporter::{Finished, Reporter, Started};
 use onnx_conformance_report::terminal::By;
+use onnx_conformance_subject::Declaration;
 
 use crate::cli::gate::GateOptions;
 use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::reports::ReportOptions;
 use crate::cli::results_file::{self, ResultsPlace};
+use crate::cli::runtime::BUILTIN;
 use crate::cli::terminal::TerminalReporter;
 use crate::cli::usage::Usage;
 use crate::cli::{options, print};
@@ -87,7 +90,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         return Ok(exit::SUCCESS);
     }
     let elapsed = Duration::try_from_secs_f64(results.iter().map(|result| result.ms).sum::<f64>() / 1e3);
-    let (mut gate_result, mut reporters) = (GateResult::default(), arguments.reporters());
+    let (mut gate_result, mut reporters) = (GateResult::default(), arguments.reporters(&header.runtime));
     reporters.started(&Started { runtime: &header.runtime, cases: results.len() })?;
     for result in &results {
         let verdict = gate_result.add_result(result, &gate.matcher);
@@ -135,11 +138,13 @@ impl Merged {
 }
 
 impl Arguments {
-    /// Returns the terminal reporter and every requested report.
-    fn reporters(&self) -> Vec<Box<dyn Reporter>> {
-        let terminal =
-            Box::new(TerminalReporter::new(Show { by: self.by.map(Grouping::from), ..Show::at_most(self.show) }))
-                as Box<dyn Reporter>;
+    /// Returns the terminal reporter, whose commands name the runtime, and every requested report.
+    fn reporters(&self, runtime: &Declaration) -> Vec<Box<dyn Reporter>> {
+        let option =
+            if runtime.name == BUILTIN { String::new() } else { format!(" --runtime {}", word(&runtime.name)) };
+        let show = Show { by: self.by.map(Grouping::from), ..Show::at_most(self.show) }
+            .rerun_by(move |id| rerun_command(&format!("onnx-conformance run{option}"), id));
+        let terminal = Box::new(TerminalReporter::new(show)) as Box<dyn Reporter>;
         std::iter::once(terminal).chain(self.reports.reporters()).collect()
     }
 

@@ -12,6 +12,7 @@ use onnx_conformance_cases::suite::{Filter, Generated, Profile, Releases, Suite,
 use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_harness::expectations::Expectations;
 use onnx_conformance_harness::gate_file::SuiteOrigin;
+use onnx_conformance_harness::shell::word;
 
 use crate::cli::operator_name::OperatorName;
 use crate::cli::print;
@@ -59,8 +60,13 @@ pub(crate) struct Selection {
 pub(crate) struct ProfileOption {
     /// Select only cases of this profile: values (200 cases, is the binding right?), pr (about 6,000, for each change), float or full.
     /// The filter @NAME does the same
-    #[arg(long, value_name = "NAME", value_parser = Profile::named, conflicts_with = "suite")]
+    #[arg(long, value_name = "NAME", value_parser = parse_profile, conflicts_with = "suite")]
     profile: Option<Profile>,
+}
+
+/// Parses the name of a profile. The error is about a name, not about a pattern.
+pub(crate) fn parse_profile(name: &str) -> Result<Profile, String> {
+    Profile::named(name).map_err(|error| error.reason)
 }
 
 impl ProfileOption {
@@ -148,6 +154,16 @@ impl Selection {
         }
         self.profile.add_to(&mut patterns);
         Ok(patterns)
+    }
+
+    /// Returns the filters as further words of a command line, each after a space. Returns `None` if other options than filters, or
+    /// lines of standard input, select the cases.
+    pub(crate) fn filter_arguments(&self) -> Option<String> {
+        let is_repeatable = self.release.is_empty() && self.from.as_deref() != Some(Path::new("-"));
+        let from = self.from.as_ref().map(|path| format!("--from {}", word(&path.display().to_string())));
+        let profile = self.profile.profile.map(|profile| word(&profile.pattern()));
+        let words = self.filters.iter().map(|filter| word(filter)).chain(from).chain(profile);
+        is_repeatable.then(|| words.fold(String::new(), |all, word| all + " " + &word))
     }
 
     /// Returns the given options. The folder of `--testdata` may come from the environment, and is none of them.

@@ -155,7 +155,7 @@ fn run_cases(arguments: &Arguments) -> anyhow::Result<u8> {
     let (shard, (place, resumed)) = (arguments.shard.open()?, arguments.lock_results()?);
     let stop = stopped_by_interrupt();
     let runtime = match arguments.runtime.open(&stop) {
-        Err(_) if stop.is_set() => return ended_early(&stop),
+        Err(_) if stop.is_set() => return ended_early(&stop, false),
         runtime => runtime?,
     };
     let gated = GatedRuntime::open(arguments, &*runtime)?;
@@ -571,7 +571,7 @@ impl Arguments {
         words.join(" ")
     }
 
-    /// Prints how to update the expectations to the results of this run, if they differ.
+    /// Prints how to accept the results of this run, if they differ from the expectations: with a first file, or with an update.
     fn suggest_update(&self, gate_result: &GateResult, gate: &Gate) {
         if !matches!(gate_result.conclusion(), Conclusion::Regressions | Conclusion::Improvements)
             || !gate.is_about_suite
@@ -579,7 +579,16 @@ impl Arguments {
             return;
         }
         let variant = self.variant.filter(|variant| *variant != Variant::Runtime);
+        let (command, filters) = (self.command(), self.selection.filter_arguments());
+        let is_first = !gate.has_file() && variant.is_none() && self.text.other().is_none();
         let variant = variant.map_or(String::new(), |variant| format!(" --variant {variant}"));
-        print::note(&format!("to accept these results: {}{variant} --update-expectations", self.command()));
+        print::note(&match filters {
+            Some(filters) if is_first => format!("to accept these results: {command} --init{filters}"),
+            Some(filters) if filters.is_empty() => {
+                format!("to accept these results: {command}{variant} --update-expectations")
+            }
+            // An entry may cover cases that the filters exclude.
+            _ => format!("to accept the results of all cases: {command}{variant} --update-expectations"),
+        });
     }
 }

@@ -181,11 +181,12 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, ValueError> {
         .ok_or(ValueError::Seconds)
 }
 
-/// Returns the exit code of a run that was stopped before its last case. Finished results are kept.
-pub(crate) fn ended_early(stop: &Stop) -> anyhow::Result<u8> {
+/// Returns the exit code of a run that was stopped before its last case. `has_file` is true if a results file has the finished results.
+pub(crate) fn ended_early(stop: &Stop, has_file: bool) -> anyhow::Result<u8> {
+    let kept = if has_file { "; finished results are kept, the other cases have no result" } else { "" };
     if let Some(StopReason::Failed(reason)) = stop.reason() {
-        bail!("{reason}; finished results are kept, the other cases have no result");
+        bail!("{reason}{kept}");
     }
-    print::note("stopped; finished results are kept, the other cases have no result");
+    print::note(&format!("stopped{kept}"));
     Ok(exit::INTERRUPTED)
 }

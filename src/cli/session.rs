@@ -36,8 +36,8 @@ pub(crate) struct Ended {
 }
 
 impl Session<'_> {
-    /// Runs the plan and reports each event except the last, which is up to the caller. If the run is interrupted, finished
-    /// results are kept, and the exit code is returned instead.
+    /// Runs the plan and reports each event except the last, which is up to the caller. If the run is interrupted, a results
+    /// file keeps the finished results, and the exit code is returned instead.
     pub(crate) fn run(self, mut reporters: Vec<Box<dyn Reporter + '_>>) -> anyhow::Result<Result<Ended, u8>> {
         let (started, mut gate, mut failure) = (Instant::now(), GateResult::default(), None);
         let declaration = self.runtime.declaration();
@@ -52,6 +52,7 @@ impl Session<'_> {
             let verdict = gate.add_result(result, self.expectations);
             reporters.case_ended(result, verdict)?;
         }
+        let has_file = self.file.is_some();
         reporters.extend(self.file.map(|file| Box::new(file) as Box<dyn Reporter>));
         let doubts = Doubts::default();
         let end_case = |case: &_, result: &_| self.runtime.end_case(case, result);
@@ -82,7 +83,7 @@ impl Session<'_> {
             return Err(error);
         }
         if self.stop.is_set() {
-            return Ok(Err(ended_early(self.stop)?));
+            return Ok(Err(ended_early(self.stop, has_file)?));
         }
         Ok(Ok(Ended { gate, elapsed }))
     }

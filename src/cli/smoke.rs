@@ -16,7 +16,7 @@ use crate::cli::runtime::{RuntimeOptions, ended_early};
 pub(crate) fn check_adapter(runtime: &RuntimeOptions, failures: Option<&Path>) -> anyhow::Result<u8> {
     let stop = stopped_by_interrupt();
     let runtime = match runtime.open(&stop) {
-        Err(_) if stop.is_set() => return ended_early(&stop),
+        Err(_) if stop.is_set() => return ended_early(&stop, false),
         runtime => runtime?,
     };
     let declaration = runtime.declaration();
@@ -56,7 +56,7 @@ pub(crate) fn check_adapter(runtime: &RuntimeOptions, failures: Option<&Path>) -
         print::line(&format!("WRONG        {problem}"))?;
     }
     if stop.is_set() {
-        return ended_early(&stop);
+        return ended_early(&stop, false);
     }
     let advice = if wrong > 0 { "; `run --validate` names each message that breaks the protocol" } else { "" };
     print::line(&format!(

@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     element: Option<ElementType>,
 
     /// Say it about the cases of this profile only
-    #[arg(long, value_name = "NAME", value_parser = Profile::named, default_value = "full")]
+    #[arg(long, value_name = "NAME", value_parser = options::parse_profile, default_value = "full")]
     profile: Profile,
 
     /// Print at most this many operators that do not conform; 0 for all

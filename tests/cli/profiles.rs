@@ -19,6 +19,8 @@ fn an_unknown_profile_is_refused_with_the_known_ones() {
     for arguments in [&["list", "--profile", "flaot"][..], &["run", "@flaot"]] {
         call(arguments).expect(64, "the profiles are @values, @pr, @float, @full");
     }
+    let called = call(&["list", "--profile", "flaot"]).expect(64, "'--profile <NAME>': there is no such profile");
+    assert!(!called.err.contains("pattern"), "{}", called.err);
 }
 
 #[test]

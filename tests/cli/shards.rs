@@ -40,6 +40,17 @@ fn the_parts_are_the_whole_and_merge_to_it() {
         .expect(0, "0 broken, 0 fixed, 0 changed, 0 taken by one alone, 0 added, 0 removed");
 }
 
+#[test]
+fn a_merged_failure_is_run_again_on_its_runtime() {
+    let folder = Folder::new();
+    let files = parts(&folder, 2).into_iter().enumerate().map(|(number, file)| {
+        let text = read_to_string(file).unwrap().replace("\"name\":\"builtin\"", "\"name\":\"other\"");
+        folder.write(&format!("other-{number}.jsonl"), text.replace("\"outcome\":\"pass\"", "\"outcome\":\"error\""))
+    });
+    let arguments = [vec!["merge".to_owned()], files.collect(), vec!["-o".to_owned(), folder.file("merged.jsonl")]];
+    call(&arguments.concat()).expect(1, "onnx-conformance run --runtime other ai.onnx/");
+}
+
 /// Variables of schedulers that a test machine may set.
 const SCHEDULERS: [&str; 4] =
     ["ONNX_CONFORMANCE_SHARD", "SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX", "CI_NODE_INDEX"];

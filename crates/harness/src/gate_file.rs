@@ -159,6 +159,11 @@ impl Gate {
         &self.matcher.expectations().scope
     }
 
+    /// Returns true if the expectations are those of a file or an embedded measurement, and not an empty default.
+    pub fn has_file(&self) -> bool {
+        self.source.path.as_ref().is_some_and(|path| path.exists()) || self.source.embedded().is_some()
+    }
+
     /// Returns true if a run with these patterns covers all cases of the file.
     pub fn is_whole(&self, patterns: &[String]) -> bool {
         patterns.is_empty() || patterns == self.scope()

@@ -25,6 +25,7 @@ fn an_interrupt_keeps_what_is_done_and_ends_the_adapter() {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let ran = scene.wait(child);
     assert_eq!(ran.code, Some(130), "{ran:?}");
+    assert!(ran.err.contains("stopped; finished results are kept"), "{ran:?}");
     assert!((3..200).contains(&ran.results.len()), "{ran:?}");
     assert!(ran.results.iter().all(|result| result.outcome == Pass), "{ran:?}");
     assert!(fs::read_to_string(scene.path("results.jsonl")).unwrap().ends_with("}\n"));
@@ -39,6 +40,8 @@ fn an_interrupt_ends_a_start() {
         sleep(Duration::from_millis(10));
     }
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    scene.wait(child).refuses(130, "stopped");
+    let ran = scene.wait(child);
+    ran.refuses(130, "stopped");
+    assert!(!ran.err.contains("kept"), "there is no result: {ran:?}");
     assert!(!is_alive(scene.noted().unwrap()));
 }
