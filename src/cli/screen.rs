@@ -75,11 +75,11 @@ pub(crate) fn shortened<T>(run: impl FnOnce() -> T) -> T {
 pub(crate) fn to_screen(text: &str, hint: &str) -> String {
     let size = if stdout().is_terminal() { terminal_size() } else { None };
     let Some((Width(columns), Height(rows))) = size else { return text.to_owned() };
-    fitted(text, Size { columns: usize::from(columns), rows: usize::from(rows) }, hint)
+    shortened_to(text, Size { columns: usize::from(columns), rows: usize::from(rows) }, hint)
 }
 
 /// Shortens a text to a size: each part keeps its beginning. If there are too many parts, the first ones and the last one remain.
-fn fitted(text: &str, size: Size, hint: &str) -> String {
+fn shortened_to(text: &str, size: Size, hint: &str) -> String {
     if size.columns == 0 || size.rows <= RESERVED {
         return text.to_owned();
     }
@@ -226,16 +226,16 @@ mod tests {
     #[test]
     fn what_fits_is_unchanged() {
         let text = part("a", 37);
-        assert_eq!(fitted(&text, SIZE, "x"), text);
-        assert_ne!(fitted(&part("a", 40), SIZE, "x"), part("a", 40));
+        assert_eq!(shortened_to(&text, SIZE, "x"), text);
+        assert_ne!(shortened_to(&part("a", 40), SIZE, "x"), part("a", 40));
         let none = Size { columns: 0, rows: 0 };
-        assert_eq!(fitted(&part("a", 99), none, "x"), part("a", 99));
+        assert_eq!(shortened_to(&part("a", 99), none, "x"), part("a", 99));
     }
 
     #[test]
     fn each_part_keeps_its_beginning() {
         let text = [part("a", 2), part("b", 60), part("c", 3), part("d", 100)].join("\n");
-        let short = fitted(&text, SIZE, "--all prints everything");
+        let short = shortened_to(&text, SIZE, "--all prints everything");
         assert!(rows(&short) < SIZE.rows, "{short}");
         for line in ["a", "  a 2", "b", "  b 1", "c", "  c 3", "d", "  d 1", "  d 100"] {
             assert!(short.lines().any(|it| it == line), "no '{line}' in\n{short}");
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn the_last_of_many_parts_remains() {
         let text: String = (0..30).map(|number| part(&format!("unexpected {number}"), 6)).collect();
-        let short = fitted(&format!("{text}2176 cases, 1082 pass\n"), SIZE, "x");
+        let short = shortened_to(&format!("{text}2176 cases, 1082 pass\n"), SIZE, "x");
         assert!(rows(&short) < SIZE.rows && rows(&short) > SIZE.rows - 12, "{short}");
         assert!(short.contains("unexpected 3\n") && !short.contains("unexpected 20\n"), "{short}");
         assert!(short.contains("\n2176 cases, 1082 pass\n"), "{short}");
@@ -265,7 +265,7 @@ mod tests {
         let long = format!("\u{1b}[1m{}\u{1b}[0m", "x".repeat(160));
         assert_eq!(rows_of(&long, SIZE), 2);
         let text = format!("title\n{}", format!("  {}\n", "y".repeat(300)).repeat(20));
-        let short = fitted(&text, SIZE, "x");
+        let short = shortened_to(&text, SIZE, "x");
         assert!(rows(&short) < SIZE.rows, "{short}");
     }
 }

@@ -24,7 +24,7 @@ pub enum Grouping {
 /// Settings of the user that the text mentions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Options {
-    /// Those of the command line of `run`.
+    /// The options of `run` on the command line.
     Run,
     /// The environment variable of a test binary with the number of results to show.
     Tests(&'static str),
