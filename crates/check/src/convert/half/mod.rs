@@ -15,6 +15,8 @@ mod to_half;
 mod weights;
 
 #[cfg(test)]
+mod exporter_tests;
+#[cfg(test)]
 mod tests;
 
 pub use half_model::{FloatNode, HalfError, HalfModel, HalfNode, InnerNode, RoundedWeight};
