@@ -6,7 +6,9 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use onnx_conformance_harness::expectations::{Expectations, with_adapter};
-use onnx_conformance_subject::Builtin;
+use onnx_conformance_harness::run::{ProcessorFeature, feature_list};
+use onnx_conformance_harness::runtimes::Runtimes;
+use onnx_conformance_subject::{Builtin, CiCases};
 
 use crate::adapters::VersionsFile;
 use crate::launched::{LEVEL, Launched, Release, RunOptions, is_of_this_suite, status};
@@ -92,6 +94,9 @@ fn measure(options: &RunOptions, program: &Path, release: &Release<'_>) -> Resul
     let before = if measured.exists() { Some(read(&measured)?) } else { None };
     // A measurement of a part of the suite is repeated on the same part.
     let scope = before.as_ref().map_or_else(|| release.scope(), |before| before.scope.clone());
+    if options.stale {
+        check_processor(release, before.as_ref())?;
+    }
     let adapter = adapter_digest::of(adapter, versions.manifest.as_deref())?;
     let kept = before.filter(|_| options.stale).map(|before| before.adapter);
     let adapters = adapter_digest::joined(kept, adapter);
@@ -140,6 +145,24 @@ fn measure(options: &RunOptions, program: &Path, release: &Release<'_>) -> Resul
     fs::write(&measured, with_adapter(&text, &adapters)).with_context(|| measured.display().to_string())
 }
 
+/// Returns an error if earlier outcomes were measured on a processor with other features, and CI compares this runtime with its
+/// measurement only on the measured processor. Outcomes of two processors in one file would hold on neither.
+fn check_processor(release: &Release<'_>, before: Option<&Expectations>) -> Result<()> {
+    let Some(measured) = before.and_then(|before| before.cpu.as_ref()) else { return Ok(()) };
+    let here = ProcessorFeature::here();
+    let depends = Runtimes::embedded()?.all().any(|(name, file)| name == release.adapter && file.ci == CiCases::Part)
+        && release.versions.manifest.is_none();
+    ensure!(
+        !depends || *measured == here,
+        "{} was measured on a processor with {}, and this one has {}. Its results depend on them: omit --stale to measure all cases \
+         here, or measure on such a processor",
+        release.key(),
+        feature_list(measured),
+        feature_list(&here)
+    );
+    Ok(())
+}
+
 /// Reads a measurement.
 fn read(measured: &Path) -> Result<Expectations> {
     let text = fs::read_to_string(measured).with_context(|| measured.display().to_string())?;
@@ -150,6 +173,26 @@ fn read(measured: &Path) -> Result<Expectations> {
 mod tests {
     use super::*;
     use crate::launched::GRAPHS;
+
+    #[test]
+    fn outcomes_of_two_processors_are_not_joined_where_they_differ() {
+        let here = ProcessorFeature::here();
+        let measured = |cpu: &str| {
+            let text = format!("runtime: a\nversion: '1'\n{cpu}expect: []\n");
+            Expectations::parse("a.yaml", &text).unwrap()
+        };
+        let (other, same) = (measured("cpu: []\n"), measured(&format!("cpu: [{}]\n", feature_list(&here))));
+        let check = |adapter, before: Option<&Expectations>| {
+            let versions = VersionsFile::read(adapter).unwrap();
+            check_processor(&Release { adapter, version: "1", option: None, versions: &versions }, before)
+        };
+        assert!(check("openvino", None).is_ok() && check("openvino", Some(&measured(""))).is_ok());
+        assert!(check("openvino", Some(&same)).is_ok());
+        assert!(check("onnxruntime", Some(&other)).is_ok());
+        if !here.is_empty() {
+            assert!(check("openvino", Some(&other)).unwrap_err().to_string().contains("omit --stale"));
+        }
+    }
 
     #[test]
     fn a_level_has_a_measurement_of_its_own() {
