@@ -112,7 +112,7 @@ impl CheckerTable {
                 ..CheckerColumn::default()
             };
             asked.count_invalid(&mut column, &mut |key, outcome| {
-                invalid.add(at, key, (outcome, Outcome::Accepted), 1)
+                invalid.add(at, key, (outcome, Outcome::Accepted), 1);
             })?;
             column.unknown_valid = asked.count_unknown_valid();
             for (group, outcome, number) in asked.valid() {

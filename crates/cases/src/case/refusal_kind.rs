@@ -1,12 +1,9 @@
 //! Kinds of what is wrong with a model that must be refused.
 
-use serde::{Deserialize, Serialize};
-
 use crate::case::CaseId;
 
 /// What is wrong with a model that must be refused, by the id of its case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RefusalKind {
     /// A required input is omitted, or there are too few inputs.
     MissingInput,
@@ -45,7 +42,7 @@ impl RefusalKind {
     /// Returns the kind of a case, or `None` if its model must run.
     pub fn from_id(id: CaseId<'_>) -> Option<RefusalKind> {
         let mut parts = id.parts();
-        parts.by_ref().find(|part| FOLDERS.contains(part))?;
+        parts.find(|part| FOLDERS.contains(part))?;
         let name = parts.next()?;
         Some(if id.version().is_some() { RefusalKind::from_name(name) } else { RefusalKind::Format })
     }
