@@ -275,6 +275,7 @@ fn group(part: &str) -> String {
 #[cfg(test)]
 mod tests {
     use onnx_conformance_harness::measure::MeasuredDigests;
+    use onnx_conformance_harness::run::Shard;
 
     use super::*;
 
@@ -357,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_part_of_the_suite_is_known_alone() {
-        let shard: onnx_conformance_harness::run::Shard = "1/2".parse().unwrap();
+        let shard: Shard = "1/2".parse().unwrap();
         let asked: BTreeSet<&str> = shard.part_of(IDS.into_iter()).into_iter().collect();
         let digests = MeasuredDigests::for_tool(&asked, true).to_text();
         let table = table(&format!("shard: 1/2\n{HEAD}{ENTRIES}"), &digests);
