@@ -259,10 +259,8 @@ impl<'a> Asked<'a> {
 
 /// Returns the row of a refusal: its kind and, if it is of no operator, its topic.
 fn key(refusal: &CheckedRefusal) -> (RefusalKind, String) {
-    let topic = match refusal.kind {
-        RefusalKind::Format => format!(" ({})", CaseId::parse(&refusal.id).group()),
-        _ => String::new(),
-    };
+    let is_of_topic = refusal.kind == RefusalKind::Format;
+    let topic = if is_of_topic { format!(" ({})", CaseId::parse(&refusal.id).group()) } else { String::new() };
     (refusal.kind, topic)
 }
 
