@@ -52,7 +52,7 @@ pub struct CheckerColumn {
 /// Answers of each checker about models of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckerRow {
-    /// What is wrong with the models, or the beginning of their ids.
+    /// The words of what is wrong with the models, or the beginning of their ids.
     pub name: String,
     /// The numbers of answers, in the order of columns.
     pub counts: Vec<CheckerCounts>,
@@ -161,7 +161,7 @@ impl<K: Ord> Rows<K> {
     }
 }
 
-/// What a checker was asked about, of today's suite.
+/// Cases of today's suite about which a checker was asked.
 struct Asked<'a> {
     answers: &'a EarlierAnswers,
     suite: CheckedSuite<'a>,

@@ -2,7 +2,7 @@
 
 use crate::case::CaseId;
 
-/// What is wrong with a model that must be refused, by the id of its case.
+/// Kind of what is wrong with a model that must be refused. The id of its case shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RefusalKind {
     /// A required input is omitted, or there are too few inputs.

@@ -11,7 +11,7 @@ use crate::suite::{RecordedCase, Source, SuiteError};
 pub struct CheckedRefusal {
     /// The id, without variant.
     pub id: String,
-    /// What is wrong with the model.
+    /// The kind of what is wrong with the model.
     pub kind: RefusalKind,
     /// The id of the same model without the violation. `None` for an operator version, whose cases are not made.
     pub control: Option<String>,
