@@ -710,6 +710,21 @@ test("shared failures are those of the cases of both runtimes", async () => {
   await close(page);
 });
 
+test("checkers are compared by what is wrong with a model", async () => {
+  const page = await open("#/tools?question=check-refusals");
+  const region = page.getByRole("region", { name: "By what is wrong: refused / accepted" });
+  const own = (await region.locator("thead th").allTextContents()).findIndex((name) => name.startsWith("builtin "));
+  assert.ok(own > 0, "this project is among the checkers");
+  const cells = await region.locator("tbody tr").evaluateAll((rows, at) => rows.map((row) => row.children[at].textContent), own);
+  const answers = cells.filter((text) => text.includes("/"));
+  assert.ok(answers.length >= 8 && answers.every((text) => /^[\d,]+ \/ 0$/.test(text)), answers.join());
+  assert.equal(cells.length, answers.length + 2);
+  await close(page);
+  const optimizers = await open("#/tools");
+  assert.equal(await optimizers.getByRole("region", { name: /refused/ }).count(), 0);
+  await close(optimizers);
+});
+
 test("disagreements are ranked by the number of runtimes that agree", async () => {
   const page = await open("#/disagreements");
   const agreeing = async () => (await page.locator("table.disagreements").first().locator("tbody td:nth-child(2) b").allTextContents()).map(Number);

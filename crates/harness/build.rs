@@ -116,8 +116,8 @@ fn write_findings(root: &Path, table: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Embeds what the measurements of tools say before their entries, and their digests, as one compressed text. Only a gate reads the
-/// entries, and it has the file.
+/// Embeds what the measurements of tools say before their entries, and their digests, as one compressed text. A gate and xtask read the
+/// entries, and they have the files.
 fn write_tools(root: &Path) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", root.display());
     let mut files = Vec::new();

@@ -10,6 +10,7 @@ use onnx_conformance_cases::suite::{OperatorRecord, WrappedCases, record_of_othe
 use onnx_conformance_check::RuleId;
 use onnx_conformance_harness::measure::{MeasuredDigests, Measurements, UNCHANGED, UnchangedLine, updated_lines};
 use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Releases, Specs};
+use onnx_conformance_report::checkers::PATH as CHECKERS;
 use onnx_conformance_report::known_graphs;
 use onnx_conformance_subject::AdapterFile;
 use onnx_conformance_subject::message::{self, Answer, Started};
@@ -17,7 +18,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
 use crate::texts::errata;
-use crate::{exporters, packed_readme, proto, tools, workspace};
+use crate::{checkers, exporters, packed_readme, proto, tools, workspace};
 
 /// Options of the task.
 #[derive(clap::Args)]
@@ -64,6 +65,7 @@ const FILES: &[Generated] = &[
     Generated { path: CHECK, text: check },
     Generated { path: TRAPS, text: traps },
     Generated { path: tools::PAGE, text: tools::page },
+    Generated { path: CHECKERS, text: checkers::file },
     Generated { path: packed_readme::PATH, text: packed_readme::page },
     Generated { path: known_graphs::PATH, text: graphs },
     Generated { path: "docs/errata.md", text: errata::page },

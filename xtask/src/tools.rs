@@ -5,21 +5,19 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use onnx_conformance_harness::expectations::{Expectations, version_key};
+use onnx_conformance_harness::expectations::Expectations;
 use onnx_conformance_harness::findings::{ToolFault, ToolFaults};
 use onnx_conformance_harness::questions::{Completeness, Metadata};
 use onnx_conformance_harness::run::Outcome;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion};
 use onnx_conformance_report::tools::{AnsweredPart, Counts, QUESTIONS, QuestionAnswers, TableForm};
-use walkdir::WalkDir;
 
+use crate::checkers;
+use crate::measured_tools::{measurements, yaml_files};
 use crate::workspace;
 
 /// The page with the tables.
 pub(crate) const PAGE: &str = "docs/tools.md";
-
-/// Folder of the measurements of tools.
-const FOLDER: &str = "expectations/tools";
 
 /// Returns the first lines of the table of a question.
 fn head(form: TableForm, subject: &str) -> String {
@@ -139,7 +137,7 @@ impl Answers<'_> {
 /// Returns the page with new tables.
 pub(crate) fn page() -> Result<String> {
     let mut page = fs::read_to_string(workspace::root().join(PAGE)).with_context(|| format!("cannot read {PAGE}"))?;
-    let files = measurements(&workspace::root().join(FOLDER))?;
+    let files = measurements()?;
     for question in QUESTIONS {
         if let Some((form, subject)) = question.table {
             let row = |file: &Expectations| {
@@ -150,11 +148,14 @@ pub(crate) fn page() -> Result<String> {
             page = with_rows(&page, &head(form, subject), &files.iter().filter_map(row).collect::<String>())?;
         }
         if let Some(title) = question.by_operator {
-            page = with_rows(&page, &format!("#### {title}\n"), &by_operator(&files, question.name))?;
+            page = with_rows(&page, &format!("#### {title}\n"), &by_operator(files, question.name))?;
         }
     }
     let row =
         |file: &Expectations| Some(row_text(file, metadata_cells(file)?.into_iter().map(|count| count.to_string())));
+    for (head, table) in checkers::tables()? {
+        page = with_rows(&page, head, &table)?;
+    }
     page = with_rows(&page, METADATA_HEAD, &files.iter().filter_map(row).collect::<String>())?;
     with_rows(&page, FAULTS_HEAD, &fault_rows()?)
 }
@@ -242,28 +243,6 @@ fn faults(folder: &Path) -> Result<Vec<ToolFaults>> {
     Ok(files)
 }
 
-/// Returns the YAML files below a folder, with their paths.
-fn yaml_files(folder: &Path) -> Result<Vec<(String, String)>> {
-    let mut files = Vec::new();
-    for entry in WalkDir::new(folder).sort_by_file_name() {
-        let path = entry?.into_path();
-        if path.extension().is_some_and(|end| end == "yaml") {
-            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-            files.push((path.display().to_string(), text));
-        }
-    }
-    Ok(files)
-}
-
-/// Reads the measurements of tools, sorted by tool, then by version.
-fn measurements(folder: &Path) -> Result<Vec<Expectations>> {
-    let parse = |(path, text): (String, String)| Expectations::parse(&path, &text);
-    let mut files: Vec<Expectations> = yaml_files(folder)?.into_iter().map(parse).collect::<Result<_, _>>()?;
-    let key = |file: &Expectations| (file.runtime.clone(), version_key(file.version.as_deref().unwrap_or_default()));
-    files.sort_by_key(key);
-    Ok(files)
-}
-
 #[cfg(test)]
 mod tests {
     use std::cmp::Ordering;
@@ -317,14 +296,14 @@ mod tests {
 
     #[test]
     fn the_newest_measurement_of_a_tool_shows_each_fault() {
-        let measured = measurements(&workspace::root().join(FOLDER)).unwrap();
+        let measured = measurements().unwrap();
         for file in faults(&workspace::root().join(FAULTS)).unwrap() {
             let mut seen = BTreeSet::new();
             for fault in &file.faults {
                 let place = format!("{}/{}", file.tool, fault.id);
                 assert!(seen.insert(&fault.id), "{place}: the id is used twice");
                 let mode = if fault.mode.is_empty() { String::new() } else { format!("-{}", fault.mode) };
-                let problem = problem(&format!("{}{mode}", file.tool), fault, &measured);
+                let problem = problem(&format!("{}{mode}", file.tool), fault, measured);
                 assert!(problem.is_none(), "{place}: {problem:?}");
             }
         }
@@ -381,7 +360,7 @@ mod tests {
 
     #[test]
     fn no_answer_of_this_project_is_wrong() {
-        let measured = measurements(&workspace::root().join(FOLDER)).unwrap();
+        let measured = measurements().unwrap();
         let own = measured.iter().find(|measured| measured.runtime == "builtin").unwrap();
         let answers = own.answers.as_ref().unwrap();
         assert_eq!(answers.len(), 6, "{answers:?}");

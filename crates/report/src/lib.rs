@@ -2,6 +2,7 @@
 
 pub mod badge;
 pub mod case_json;
+pub mod checkers;
 pub mod ci_summary;
 pub mod colours;
 pub mod compare;

@@ -12,6 +12,7 @@ mod frozen;
 mod level;
 mod question;
 mod random;
+mod refusal_kind;
 mod text;
 mod type_cell;
 mod variant;
@@ -38,6 +39,7 @@ pub use onnx_conformance_subject::{
 };
 pub use question::question_about;
 pub use random::Random;
+pub use refusal_kind::RefusalKind;
 pub use text::{TextError, TextRange, TextRelease};
 pub use type_cell::{Cell, CellError, TypeCell};
 pub(crate) use variant::name_dimensions;

@@ -8,6 +8,7 @@ mod archive_directory;
 mod archive_drawn;
 mod archive_pieces;
 mod archived;
+mod checked_refusals;
 mod defects;
 mod export;
 mod filter;
@@ -37,6 +38,7 @@ mod wrapped_record;
 
 pub use archive::{Archive, ArchiveFacts};
 pub use archived::ArchivedCases;
+pub use checked_refusals::{CheckedRefusal, checked_refusals};
 pub use defects::{Defect, Defects};
 pub use export::{Exported, Exporter, export_case};
 pub use filter::Filter;

@@ -10,7 +10,9 @@ use onnx_conformance_check::settings::{Settings, type_arguments};
 use onnx_conformance_reference::proto::{ModelProto, decode};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, Specs, canonical_domain};
 
-use crate::case::{Case, CaseDigest, CaseId, CaseOpset, Level, RefusalClass, TextLevel, TextRelease, type_in_id};
+use crate::case::{
+    Case, CaseDigest, CaseId, CaseOpset, Level, RefusalClass, TextLevel, TextRelease, Variant, type_in_id, vary,
+};
 
 /// A case from the specs, as recorded in `records/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +42,8 @@ pub struct CaseFacts {
     pub text: Option<TextLevel>,
     /// The part of the case from which a runtime can know that it must refuse; `None` if the case must run.
     pub refusal: Option<RefusalClass>,
+    /// True for a refusal of the class `refusal/static` about which no checker is asked, since only a run shows the violation.
+    pub only_at_run_time: bool,
     /// True if the case is about special values.
     pub is_edge: bool,
     /// The opset of ONNX's own domain, if the model of another domain also imports it.
@@ -49,6 +53,9 @@ pub struct CaseFacts {
     /// The settings of all nodes under test. Empty for a negative case.
     pub settings: Settings,
 }
+
+/// The word of a refusal that only a run shows.
+const RUN_TIME: &str = "run-time";
 
 /// Requirements on a runtime to receive a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +84,7 @@ impl CaseFacts {
             level: case.level,
             text: case.text,
             refusal,
+            only_at_run_time: refusal == Some(RefusalClass::Static) && vary(case, Variant::Check).is_none(),
             is_edge: case.is_edge,
             default_domain_opset: default_domain_opset.and_then(|import| u32::try_from(import.version()).ok()),
             types,
@@ -112,6 +120,7 @@ impl CaseFacts {
             level: Level::Required,
             text: None,
             refusal: None,
+            only_at_run_time: false,
             is_edge: false,
             default_domain_opset: None,
             types: BTreeSet::new(),
@@ -123,6 +132,7 @@ impl CaseFacts {
                 "recommended" => facts.level = Level::Recommended,
                 "open" => facts.level = Level::Open,
                 "edge" => facts.is_edge = true,
+                RUN_TIME => facts.only_at_run_time = true,
                 "refusal/static" => facts.refusal = Some(RefusalClass::Static),
                 "refusal/value" => facts.refusal = Some(RefusalClass::Value),
                 _ if word.contains("..") => facts.text = Some(TextLevel::parse(word)?),
@@ -141,6 +151,9 @@ impl fmt::Display for CaseFacts {
         write!(f, "{}", self.level)?;
         self.text.iter().try_for_each(|decided| write!(f, " {}", decided.word()))?;
         self.refusal.iter().try_for_each(|class| write!(f, " {class}"))?;
+        if self.only_at_run_time {
+            write!(f, " {RUN_TIME}")?;
+        }
         self.default_domain_opset.iter().try_for_each(|opset| write!(f, " ai.onnx-{opset}"))?;
         f.write_str(if self.is_edge { " edge" } else { "" })?;
         self.types.iter().try_for_each(|pair| write!(f, " {pair}"))?;
@@ -199,6 +212,7 @@ mod tests {
             "required",
             "open edge; +roi mode=cubic rank=4",
             "recommended refusal/value",
+            "required refusal/static run-time",
             "required ai.onnx-25; rank=2",
             "open required/1.10.0.. edge; rank=1",
             "required edge T1=double T2=string; rank=2",

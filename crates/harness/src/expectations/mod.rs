@@ -25,5 +25,6 @@ pub use file::{
 pub use gate::{Conclusion, GateResult, Scope};
 pub use matcher::{ExpectationMatcher, Verdict};
 pub use problems::{EntryProblem, ExpectationProblem};
-pub(crate) use update::answered_part;
-pub use update::{WholeRun, first_expectations, first_measurement, tool_measurement, updated_expectations};
+pub use update::{
+    WholeRun, answered_part, first_expectations, first_measurement, tool_measurement, updated_expectations,
+};

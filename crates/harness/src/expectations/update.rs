@@ -106,7 +106,7 @@ pub fn tool_measurement(header: &Header, run: &WholeRun<'_>, kept: &BTreeMap<Str
 
 /// Returns the part of the suite that a case belongs to: `ai.onnx/Add-13`, `graph/masks/where_chain`, `ir/external`, or the tests of
 /// a release.
-pub(crate) fn answered_part(id: &str) -> String {
+pub fn answered_part(id: &str) -> String {
     let (plain, _) = Variant::split_id(id);
     // A case between no-ops is counted for its operator version.
     let plain = WrappedCases::plain_id(plain).unwrap_or(plain);

@@ -6,6 +6,7 @@ use onnx_conformance_harness::findings::{FindingError, ToolFault, ToolFaults};
 use onnx_conformance_harness::measure::measured_tools;
 use serde::Serialize;
 
+use crate::checkers::{self, CheckerTable};
 use crate::tool_overview::{ToolOverview, ToolOverviewError, tool_overviews};
 use crate::tools::{AnsweredPart, Counts, PartAnswers, QUESTIONS, QuestionAnswers, QuestionRow, all_sizes_known};
 
@@ -14,6 +15,8 @@ use crate::tools::{AnsweredPart, Counts, PartAnswers, QUESTIONS, QuestionAnswers
 pub(crate) struct ToolsData {
     questions: Vec<QuestionData>,
     faults: Vec<FaultData>,
+    /// Checkers by what is wrong with the models that they accept.
+    checkers: CheckerTable,
 }
 
 /// A question, with the tools that answer it.
@@ -87,6 +90,11 @@ pub(crate) enum ToolsError {
     Findings(#[from] FindingError),
     #[error(transparent)]
     Overview(#[from] ToolOverviewError),
+    #[error("{path}: {error}; run `cargo xtask gen`, and build the program again", path = checkers::PATH)]
+    Checkers {
+        #[from]
+        error: serde_json::Error,
+    },
 }
 
 /// Returns the data of the page.
@@ -99,7 +107,7 @@ pub(crate) fn data() -> Result<ToolsData, ToolsError> {
     for tool in ToolFaults::embedded()? {
         faults.extend(tool.faults.iter().map(|fault| fault_data(&tool.tool, fault)));
     }
-    Ok(ToolsData { questions, faults })
+    Ok(ToolsData { questions, faults, checkers: CheckerTable::embedded()? })
 }
 
 /// The measurements of tools, and an overview of each.
@@ -169,6 +177,15 @@ mod tests {
         assert_eq!(cell([12, 0, 1, 0, 0], None), "12 0 1");
         assert_eq!(cell([12, 0, 0, 0, 0], Some(10)), "12;10");
         assert_eq!(cell([0; 5], None), "0");
+    }
+
+    #[test]
+    fn every_row_of_the_checkers_has_their_columns() {
+        let table = data().unwrap().checkers;
+        assert!(table.checkers.iter().any(|checker| checker.name == "builtin"), "{table:?}");
+        for row in table.invalid.iter().chain(&table.valid) {
+            assert_eq!(row.counts.len(), table.checkers.len(), "{}", row.name);
+        }
     }
 
     #[test]

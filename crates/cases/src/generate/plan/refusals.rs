@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::case::{Level, TextRange};
+use crate::case::{Level, RefusalKind, TextRange};
 use crate::generate::plan::catalog::GenerateError;
 use crate::generate::plan::error::PlanError;
 use crate::generate::plan::fit::CaseAtVersion;
@@ -16,6 +16,8 @@ use crate::generate::plan::version::{PlannedCase, VersionContext};
 pub(crate) struct PlannedRefusal {
     pub(crate) id: String,
     pub(crate) rule: String,
+    /// The kind, which the id shows.
+    pub(crate) kind: RefusalKind,
     /// The broken constraint; `None` for a refusal from the signature.
     pub(crate) constraint: Option<String>,
     pub(crate) level: Level,
@@ -45,9 +47,16 @@ pub(crate) fn refusals(
     let prefix = format!("{}/refuse", version.spec.version.qualified());
     let mut ids = HashSet::new();
     for refusal in &mut refusals {
+        let shown = RefusalKind::from_name(&refusal.id);
         refusal.id = format!("{prefix}/{}", refusal.id);
-        if !ids.insert(refusal.id.clone()) {
-            let message = format!("two refusals have the id {}", refusal.id);
+        let mistake = if shown == refusal.kind {
+            let is_new = ids.insert(refusal.id.clone());
+            (!is_new).then(|| format!("two refusals have the id {}", refusal.id))
+        } else {
+            let (shown, kind) = (shown.words(), refusal.kind.words());
+            Some(format!("by its id, {shown}, but {kind}; rename the refusal {}", refusal.id))
+        };
+        if let Some(message) = mistake {
             return Err(match &refusal.name {
                 Some(name) => version.at(name, message),
                 None => GenerateError::Refused { id: refusal.id.clone(), reason: message },
@@ -63,13 +72,14 @@ fn broken_signature(
     refusal: SignatureRefusal,
 ) -> Option<PlannedRefusal> {
     let SignatureRefusal { id, rule, control, violation } = refusal;
-    let level = violation.level();
+    let (level, kind) = (violation.level(), violation.kind());
     let mut node = (*cases.get(control)?.instance.node).clone();
     violation.apply(version.spec, &mut node);
     let (why, note) = (violation.why().to_owned(), String::new());
     Some(PlannedRefusal {
         id,
         rule,
+        kind,
         constraint: None,
         level,
         text: None,
@@ -102,6 +112,7 @@ fn add_refusals_of_file(
             refusals.push(PlannedRefusal {
                 id: if label.is_empty() { file.name.clone() } else { format!("{}/{label}", file.name) },
                 rule: rule.clone(),
+                kind: RefusalKind::Sentence,
                 constraint: file.constraint.clone(),
                 level: file.level,
                 text: file.text,

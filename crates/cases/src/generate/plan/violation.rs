@@ -9,7 +9,7 @@ use onnx_conformance_reference::tensor::Tensor;
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::{Map, Optional, Sequence, SparseTensor, Value};
 
-use crate::case::Level;
+use crate::case::{Level, RefusalKind};
 use crate::generate::plan::node_plan::{AttributePlan, InputPlan, NodePlan};
 use crate::generate::plan::value_plan::ValuePlan;
 
@@ -58,6 +58,18 @@ impl Violation {
             | Violation::UnknownAttribute { .. }
             | Violation::AttributeType { .. }
             | Violation::Mixed { .. } => Level::Recommended,
+        }
+    }
+
+    /// Returns the kind of the refusal, which its id shows.
+    pub(crate) fn kind(&self) -> RefusalKind {
+        match self {
+            Violation::Missing { .. } | Violation::Fewer { .. } => RefusalKind::MissingInput,
+            Violation::Surplus | Violation::SurplusOutput => RefusalKind::Surplus,
+            Violation::MissingAttribute { .. } => RefusalKind::MissingAttribute,
+            Violation::UnknownAttribute { .. } => RefusalKind::UnknownAttribute,
+            Violation::AttributeType { .. } => RefusalKind::AttributeType,
+            Violation::Type { .. } | Violation::BoundType { .. } | Violation::Mixed { .. } => RefusalKind::Type,
         }
     }
 

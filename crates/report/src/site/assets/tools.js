@@ -72,6 +72,27 @@
     ];
   }
 
+  /** The newest checkers by what is wrong with the models, or by the beginning of the ids of valid ones. */
+  function byKind({ checkers, invalid, valid }, question) {
+    if (!question.name.startsWith("check")) return null;
+    const isInvalid = question.name !== "check";
+    const [rows, title, head] = isInvalid ? [invalid, "By what is wrong: refused / accepted", "the model must be refused, because"]
+      : [valid, "By the beginning of the ids: accepted / refused", "beginning"];
+    const cellOf = ([right, wrong, other]) => el("td", { class: `number ${wrong > 0 ? "s-w" : ""}` }, [right, wrong, ...(other > 0 ? [other] : [])].map(count).join(" / "));
+    const others = isInvalid
+      ? [["not judged: the checker refuses the model without the violation, too", "not_judged"], ["not counted: new, changed or not asked about", "unknown_invalid"]]
+      : [["not counted: new, changed or not asked about", "unknown_valid"]];
+    return [
+      el("h2", null, title),
+      el("p", { class: "quiet" }, "The newest version of each checker. A third number counts missing answers."),
+      el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title },
+        site.table({ class: "wide" }, [head, ...checkers.map(({ name, version }) => `${name} ${version}`)], [
+          ...rows.map(({ name, counts }) => [el("th", { scope: "row" }, name), ...counts.map(cellOf)]),
+          ...others.map(([name, key]) => [el("th", { scope: "row", class: "quiet" }, name), ...checkers.map((checker) => el("td", { class: "number quiet" }, count(checker[key])))]),
+        ])),
+    ];
+  }
+
   function faults(all, question) {
     const asked = all.filter((fault) => fault.question === question.name || (question.name.startsWith("check") && fault.question === "check"));
     if (asked.length === 0) return null;
@@ -98,6 +119,7 @@
       el("h2", null, question.title),
       el("p", null, el("span", { class: "quiet" }, "Right: "), question.right),
       summary(question),
+      byKind(data.checkers, question),
       byOperator(question, chosen.get("rows") === "all"),
       faults(data.faults, question),
     ];
