@@ -5,6 +5,7 @@ pub mod case_json;
 pub mod ci_summary;
 pub mod colours;
 pub mod compare;
+pub mod conformance_badge;
 pub mod coverage;
 pub mod describe_case;
 pub mod diff;
