@@ -164,6 +164,7 @@ impl Read {
 
 /// A results file that cannot be written or read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ResultsError {
     /// Reading or writing failed.
     #[error(transparent)]
