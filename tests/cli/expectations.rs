@@ -202,6 +202,20 @@ fn filters_that_select_the_scope_update_the_file() {
     update(&["{good,bad}"]).expect(0, "wrote");
     update(&[]).expect(0, "wrote");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), expected);
+    // So are their results.
+    let (other, suite) = (Folder::new(), folder.argument());
+    let (results, all) = (other.file("results.jsonl"), other.file("all.jsonl"));
+    let common = ["--suite", suite.as_str(), "--expectations", file.as_str()];
+    let part = "needs the results of the whole suite";
+    for (filters, code, said, after) in
+        [(&["bad", "good"][..], 0, "wrote", &expected), (&["bad"][..], 4, part, &text.to_owned())]
+    {
+        folder.write("expectations.yaml", text);
+        call(&[&["run", "--results", &results], &common[..], filters].concat()).expect(1, "unexpected: error bad");
+        let merge = ["merge", results.as_str(), "-o", &all, "--update-expectations"];
+        call(&[&merge[..], &common].concat()).expect(code, said);
+        assert_eq!(&std::fs::read_to_string(&file).unwrap(), after);
+    }
 }
 
 #[test]
