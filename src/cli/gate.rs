@@ -2,11 +2,15 @@
 
 use std::path::PathBuf;
 
+use anyhow::bail;
 use clap::Args;
+use onnx_conformance_cases::suite::{Filter, Suite};
 use onnx_conformance_harness::gate_file::{self, Gate};
+use onnx_conformance_harness::run::Plan;
 use onnx_conformance_subject::Declaration;
 
 use crate::cli::options::Sources;
+use crate::cli::usage::Usage;
 
 /// Options for expectations.
 #[derive(Debug, Args)]
@@ -37,4 +41,29 @@ impl GateOptions {
         };
         options.open(runtime)
     }
+}
+
+/// Fails if filters select other cases than the expectation file is about, so that it cannot be updated to their results.
+pub(crate) fn check_selection(gate: &Gate, suite: &Suite, filter: &Filter, plan: &Plan<'_>) -> anyhow::Result<()> {
+    if filter.is_everything() || gate.covers_exactly(suite, plan)? {
+        return Ok(());
+    }
+    if gate.scope().is_empty() {
+        bail!(update_of_a_part("omit the filters"));
+    }
+    bail!(Usage(format!(
+        "--update-expectations needs a run of exactly the cases in the scope of {}, since an entry may cover cases that are not \
+         run; omit the filters, or select what `scope` selects: {}",
+        gate.matcher.expectations().path(),
+        gate.scope().join(" ")
+    )));
+}
+
+/// Returns the refusal to update an expectation file to a part of the results, with the way to a whole.
+pub(crate) fn update_of_a_part(way_out: &str) -> Usage {
+    Usage(format!(
+        "--update-expectations needs a run of the whole suite, since an entry may cover cases that are not run; {way_out}. To \
+         run only new and changed cases, resume the results of an earlier run: `run --resume FILE --keep-failures --results \
+         NEW`, then `merge NEW -o ALL --update-expectations`"
+    ))
 }

@@ -12,6 +12,7 @@ use onnx_conformance_harness::escape;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::expectations::{GateResult, Scope, WholeRun};
 use onnx_conformance_harness::failures::{Grouping, Show, rerun_command, sort_by_gravity};
+use onnx_conformance_harness::gate_file::Gate;
 use onnx_conformance_harness::run::{
     CaseResult, Header, Machine, MissingShards, Part, Read, Selected, check_parts, plan,
 };
@@ -82,8 +83,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let gate = arguments.gate.open(&header.runtime, &arguments.source)?;
     let variant = header.selected.variant;
     if arguments.gate.update_expectations {
-        let is_part = !header.selected.within.is_empty() || !gate.is_whole(&header.selected.filters);
-        if !missing.is_empty() || is_part {
+        if !missing.is_empty() || !arguments.is_whole(&header, &gate)? {
             bail!("--update-expectations needs the results of the whole suite; the expectation file is unchanged");
         }
         gate.update(WholeRun::new(results, variant), None, Some(&header))?;
@@ -189,6 +189,16 @@ impl Arguments {
         let results = all.into_values().map(|(_, result)| result).collect();
         let unfinished = reads.iter().find(|(_, read)| !read.is_complete()).map(|(place, _)| place.clone());
         Ok(Merged { header, results, missing_shards, unfinished })
+    }
+
+    /// Returns true if the merged run covers the expectation file: the whole suite, or exactly the cases in the scope of the file.
+    fn is_whole(&self, header: &Header, gate: &Gate) -> anyhow::Result<bool> {
+        let Selected { filters, within, variant, .. } = &header.selected;
+        if within.is_empty() && gate.is_whole(filters) {
+            return Ok(true);
+        }
+        let suite = self.source.open()?;
+        Ok(gate.covers_exactly(&suite, &plan(&suite, &filter_of(header)?, *variant)?)?)
     }
 
     /// Returns the cases of the suite that should have a result but have none.

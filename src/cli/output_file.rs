@@ -25,6 +25,8 @@ pub(crate) enum Kind {
     Summary,
     /// The JSON of a badge.
     Badge,
+    /// The image of a badge.
+    BadgeImage,
     /// A report of `check` in plain text.
     Text,
     /// A report of `check` in JSON.
@@ -49,6 +51,7 @@ impl Kind {
             Kind::Junit => "a JUnit XML report",
             Kind::Summary => "a markdown summary of a run",
             Kind::Badge => "a badge",
+            Kind::BadgeImage => "a badge in SVG",
             Kind::Text => "a text file",
             Kind::CheckJson => "a JSON report of `check`",
             Kind::Sarif => "a SARIF report",
@@ -77,6 +80,7 @@ impl Kind {
             Kind::Junit => begins("<") && text.contains("<testsuite"),
             Kind::Summary => begins("## ONNX conformance of "),
             Kind::Badge => begins("{") && text.contains("\"schemaVersion\""),
+            Kind::BadgeImage => begins("<svg") && text.contains("ONNX opset "),
             Kind::Text => ends(&["", "txt", "text", "log", "out"]) && !head.contains(&0),
             Kind::CheckJson => begins("{\n  \"format\":"),
             Kind::Sarif => begins("{") && text.contains("\"$schema\"") && text.contains("sarif"),
@@ -217,6 +221,7 @@ mod tests {
             (Kind::Junit, "a", "<?xml version=\"1.0\"?>\n<testsuites name=\"a\">"),
             (Kind::Summary, "a", "## ONNX conformance of a: b"),
             (Kind::Badge, "a", "{\"schemaVersion\":1}"),
+            (Kind::BadgeImage, "a", "<svg width=\"9\"><title>a: 1 of 2 operators of ONNX opset 13</title>"),
             (Kind::Text, "a.txt", "a.onnx: valid"),
             (Kind::CheckJson, "a", "{\n  \"format\": 1,"),
             (Kind::Sarif, "a", "{\n  \"$schema\": \"https://a/sarif-schema-2.1.0.json\","),

@@ -1,21 +1,18 @@
 //! Results files on disk.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{BufReader, ErrorKind, Read as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
-use onnx_conformance_cases::case::open_regular;
+use anyhow::{Context as _, anyhow, bail};
 use onnx_conformance_harness::expectations::Verdict;
-use onnx_conformance_harness::run::{CaseResult, Header, Read, ResultsError, read_results, write_header, write_result};
+use onnx_conformance_harness::run::{
+    CaseResult, Header, Read, ResultsError, read_results_file, write_header, write_result,
+};
 use onnx_conformance_harness::whole_file::WholeFile;
 use onnx_conformance_report::reporter::{ReportError, Reporter};
-use onnx_conformance_report::terminal;
 
 use crate::cli::print;
-
-/// Maximum size of a results file to read, in bytes.
-const MAX_SIZE: u64 = 512 << 20;
 
 /// A place for results, locked by this process until it writes them.
 #[derive(Debug)]
@@ -104,12 +101,7 @@ pub fn today() -> String {
 /// Reads a results file, and prints a note if it is incomplete.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Read> {
     let place = || path.display().to_string();
-    let (file, size) = open_regular(path).with_context(place)?;
-    if size > MAX_SIZE {
-        bail!("{}: is larger than the limit of {MAX_SIZE} bytes; run the cases in parts (--shard)", place());
-    }
-    // The file may grow during reading.
-    let read = read_results(&mut BufReader::new(file.take(MAX_SIZE))).with_context(place)?;
+    let read = read_results_file(path).with_context(place)?;
     if read.is_torn {
         print::note(&format!("{}: the last line is incomplete and ignored", place()));
     }
@@ -118,26 +110,5 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Read> {
 
 /// Fails unless two runs have the same suite, texts, runtime and variant.
 pub(crate) fn check_same(place: &str, old: &Header, new: &Header) -> anyhow::Result<()> {
-    if old.runtime != new.runtime {
-        let (old, new) = (terminal::runtime(&old.runtime), terminal::runtime(&new.runtime));
-        let difference = if old == new { " with another declaration".to_owned() } else { format!(", not {new}") };
-        bail!("{place}: is about {old}{difference}; results of two runtimes cannot be combined");
-    }
-    if (&old.suite, &old.digest) != (&new.suite, &new.digest) {
-        bail!(
-            "{place}: is about another suite ({} {}, not {} {}), whose cases may differ; run them again",
-            old.suite,
-            old.digest,
-            new.suite,
-            new.digest
-        );
-    }
-    if let Some([old, new]) = old.texts_if_other_than(new) {
-        bail!("{place}: was judged by the texts of ONNX {old}, not {new}; use --text {old}, or one file per text");
-    }
-    if old.selected.variant != new.selected.variant {
-        let (old, new) = (old.selected.variant, new.selected.variant);
-        bail!("{place}: is about the variant {old}, not {new}; use one file per variant");
-    }
-    Ok(())
+    old.check_same(new).map_err(|error| anyhow!("{place}: {error}"))
 }

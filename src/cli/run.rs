@@ -26,7 +26,7 @@ use onnx_conformance_report::reporter::{Collected, Finished, Reporter};
 use onnx_conformance_report::terminal::By;
 use onnx_conformance_subject::{Accepted, Declaration, Host, Question, Stop, probe_if_undeclared};
 
-use crate::cli::gate::GateOptions;
+use crate::cli::gate::{GateOptions, check_selection, update_of_a_part};
 use crate::cli::init::{Init, InitOptions};
 use crate::cli::json_reporter::JsonReporter;
 use crate::cli::options::Form;
@@ -142,7 +142,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 fn run_cases(arguments: &Arguments) -> anyhow::Result<u8> {
     let patterns = arguments.patterns()?;
     let (filter, variant) = arguments.filter(&patterns)?;
-    arguments.check(&filter)?;
+    arguments.check()?;
     arguments.check_outputs()?;
     let suite = arguments.runtime.within_memory(arguments.selection.sources.open_by(arguments.text.release())?);
     let evidence = arguments.selection.sources.evidence()?;
@@ -162,6 +162,7 @@ fn run_cases(arguments: &Arguments) -> anyhow::Result<u8> {
     check_question(&gated.declaration, variant)?;
     if arguments.gate.update_expectations {
         gated.gate.check_text(arguments.text_of_cases())?;
+        check_selection(&gated.gate, &suite, &filter, &plan)?;
     }
     let filters = restrict(&mut plan, patterns, &gated.gate, &shard)?;
     if plan.selected == 0 {
@@ -432,27 +433,18 @@ impl Arguments {
     }
 
     /// Rejects incompatible options.
-    fn check(&self, filter: &Filter) -> Result<(), Usage> {
+    fn check(&self) -> Result<(), Usage> {
         if let Some(text) = self.text.other().filter(|_| self.stale) {
             let newest = TextRelease::newest();
             return Err(Usage(format!(
                 "--stale keeps outcomes that were judged by the texts of ONNX {newest}, not {text}; omit --stale or --text"
             )));
         }
-        let part = match () {
-            () if !filter.is_everything() => "the filters",
-            () if self.shard.is_given() => "--shard",
-            () if self.resume.is_some() => "--resume",
-            () => return Ok(()),
-        };
-        if self.gate.update_expectations {
-            return Err(Usage(format!(
-                "--update-expectations needs a run of the whole suite, since an entry may cover cases that are not run; omit \
-                 {part}. To run only new and changed cases, resume the results of an earlier run: `run --resume FILE \
-                 --keep-failures --results NEW`, then `merge NEW -o ALL --update-expectations`"
-            )));
+        let part = [("--shard", self.shard.is_given()), ("--resume", self.resume.is_some())];
+        match part.into_iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) if self.gate.update_expectations => Err(update_of_a_part(&format!("omit {option}"))),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Returns the release whose texts decide the levels of the cases; `None` for those of a folder.

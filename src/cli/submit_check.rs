@@ -1,17 +1,20 @@
 //! `submit-check`: seals and verifies a submission, and prints what it says about the runtime.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use onnx_conformance_cases::suite::{Generated, Profile, Suite};
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::exit;
 use onnx_conformance_harness::measure::{Conformance, OperatorConformance, is_required};
 use onnx_conformance_harness::run::{Header, Outcome, Read, feature_list};
+use onnx_conformance_harness::whole_file::write_whole;
 use onnx_conformance_reference::dtype::ElementType;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, Specs};
+use onnx_conformance_report::conformance_badge::BadgeStatement;
 
+use crate::cli::output_file::{Kind, OutputFiles};
 use crate::cli::submission::{Manifest, SubmissionFolder, is_address, read_whole_run};
 use crate::cli::usage::Usage;
 use crate::cli::{options, print};
@@ -45,6 +48,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", value_parser = options::parse_profile, default_value = "full")]
     profile: Profile,
 
+    /// Write what it says about one opset to this SVG file, outside of DIR
+    #[arg(long, value_name = "FILE")]
+    badge: Option<PathBuf>,
+
     /// Print at most this many operators that do not conform; 0 for all
     #[arg(long, value_name = "N", default_value = "30", value_parser = options::shown, allow_negative_numbers = true)]
     show: usize,
@@ -53,6 +60,9 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let opsets = arguments.opsets()?;
     let folder = SubmissionFolder::open(&arguments.folder)?;
+    if let Some(path) = &arguments.badge {
+        check_badge(path, &folder, opsets.len())?;
+    }
     let sealed = folder.manifest()?;
     if let Some(sealed) = sealed.as_ref().filter(|_| !arguments.seal) {
         folder.check_files(sealed)?;
@@ -76,6 +86,9 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     for opset in opsets {
         let conformance = Conformance::at(opset, arguments.element, &results)?;
         print::line(&statement(&conformance, arguments.profile, arguments.show))?;
+        if let Some(path) = &arguments.badge {
+            write_badge(path, &conformance, arguments.profile, &read.header)?;
+        }
     }
     Ok(exit::SUCCESS)
 }
@@ -89,6 +102,31 @@ impl Arguments {
         }
         Ok(if self.opset.is_empty() { vec![newest] } else { self.opset.clone() })
     }
+}
+
+/// Fails unless a badge about one of this many opsets can be written to a path.
+fn check_badge(path: &Path, folder: &SubmissionFolder, opsets: usize) -> Result<(), Usage> {
+    if opsets != 1 {
+        return Err(Usage(format!("a badge is about one opset, not {opsets}; give --opset once for each --badge")));
+    }
+    if folder.contains(path) {
+        let shown = path.display();
+        return Err(Usage(format!("{shown} is in the submission, which has sealed files only; choose another folder")));
+    }
+    OutputFiles::default().add(path, Kind::BadgeImage)
+}
+
+/// Writes the statement about an opset as a badge.
+fn write_badge(path: &Path, conformance: &Conformance, profile: Profile, header: &Header) -> anyhow::Result<()> {
+    let runtime = &format!("{} {}", header.runtime.name, header.runtime.version);
+    let badge = BadgeStatement { runtime, suite: &header.suite, profile, conformance };
+    let shown = path.display();
+    let Some(svg) = badge.svg() else {
+        bail!("{shown}: is not written, since there is no statement about opset {}", conformance.opset);
+    };
+    write_whole(path, svg.as_bytes()).with_context(|| shown.to_string())?;
+    print::note(&format!("wrote {shown}"));
+    Ok(())
 }
 
 /// Returns the address of the runtime's version, or fails if it is missing or cannot be one.

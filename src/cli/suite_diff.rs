@@ -52,7 +52,7 @@ fn list(version: &str, earlier: Option<&FrozenList>) -> anyhow::Result<FrozenLis
         FrozenListError::NoVersion { .. } | FrozenListError::Later { .. } | FrozenListError::Unknown { .. } => {
             Usage(error.to_string()).into()
         }
-        FrozenListError::Damaged { .. } | FrozenListError::Suite(_) => error.into(),
+        _ => error.into(),
     })
 }
 

@@ -181,6 +181,44 @@ fn a_scope_is_what_is_run_without_filters() {
 }
 
 #[test]
+fn filters_that_select_the_scope_update_the_file() {
+    let folder = with_failure();
+    folder.add("other", b"no model");
+    let text = "runtime: builtin\nscope: ['{good,bad}']\nexpect: []\n";
+    let file = folder.write("expectations.yaml", text);
+    let update = |filters: &[&'static str]| {
+        let base = ["run", "--suite", &folder.argument(), "--expectations", &file, "--update-expectations"];
+        call(&[base.map(str::to_owned).to_vec(), filters.iter().map(|&word| word.to_owned()).collect()].concat())
+    };
+    for other in [&["good"][..], &["good", "bad", "other"], &["good", "other"]] {
+        let refused = update(other).expect(64, "expectations.yaml, since an entry may cover cases that are not run");
+        assert!(refused.err.trim_end().ends_with("select what `scope` selects: {good,bad}"), "{}", refused.err);
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    update(&["bad", "good"]).expect(0, "wrote");
+    let expected = text.replace("expect: []\n", "expect:\n  - {cases: bad, outcome: error}\n");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), expected);
+    // The filter of the file and no filter are the same run.
+    update(&["{good,bad}"]).expect(0, "wrote");
+    update(&[]).expect(0, "wrote");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), expected);
+    // So are their results.
+    let (other, suite) = (Folder::new(), folder.argument());
+    let (results, all) = (other.file("results.jsonl"), other.file("all.jsonl"));
+    let common = ["--suite", suite.as_str(), "--expectations", file.as_str()];
+    let part = "needs the results of the whole suite";
+    for (filters, code, said, after) in
+        [(&["bad", "good"][..], 0, "wrote", &expected), (&["bad"][..], 4, part, &text.to_owned())]
+    {
+        folder.write("expectations.yaml", text);
+        call(&[&["run", "--results", &results], &common[..], filters].concat()).expect(1, "unexpected: error bad");
+        let merge = ["merge", results.as_str(), "-o", &all, "--update-expectations"];
+        call(&[&merge[..], &common].concat()).expect(code, said);
+        assert_eq!(&std::fs::read_to_string(&file).unwrap(), after);
+    }
+}
+
+#[test]
 fn a_measurement_of_a_part_says_what_was_measured() {
     let folder = Folder::new();
     let file = folder.file("builtin.yaml");

@@ -99,6 +99,38 @@ fn a_whole_run_is_sealed_and_verified() {
 }
 
 #[test]
+fn a_badge_says_what_the_statement_says() {
+    let (folder, other) = (Folder::new(), Folder::new());
+    write_submission(folder.path(), None);
+    seal(folder.path()).expect(0, "wrote ");
+    let (submission, file) = (folder.argument(), other.file("badge.svg"));
+    let call_with = |badge: &str, options: &[&str]| {
+        call(&[&["submit-check", submission.as_str(), "--badge", badge], options].concat())
+    };
+    call_with(&file, &["--opset", "13", "--type", "float"]).expect(0, "in float: yes;").expect(0, "wrote ");
+    let float = fs::read_to_string(&file).unwrap();
+    assert!(float.starts_with("<svg ") && float.contains(">ONNX opset 13, float<"), "{float}");
+    assert!(
+        float.contains(">conformant, suite ") && float.contains("<title>mine 1.2.0 is conformant with "),
+        "{float}"
+    );
+    let said = call_with(&file, &["--opset", "13"]).expect(0, "conformant with opset 13, profile full: no; 1 of ");
+    let operators = said.out.split("no; 1 of ").nth(1).unwrap().split(' ').next().unwrap().parse::<usize>().unwrap();
+    let all = fs::read_to_string(&file).unwrap();
+    assert!(all.contains(&format!(">{} of {operators} operators, suite ", operators - 1)), "{all}");
+    assert!(!all.contains("conformant"), "{all}");
+    call_with(&file, &["--opset", "12", "--opset", "13"]).expect(64, "a badge is about one opset, not 2");
+    call_with(&folder.file("badge.svg"), &[]).expect(64, "is in the submission, which has sealed files only");
+    call_with(&folder.file("results.jsonl"), &[]).expect(64, "is in the submission");
+    let foreign = other.write("notes.md", "mine");
+    call_with(&foreign, &[]).expect(64, "exists and is not a badge in SVG");
+    call_with(&other.file("gone/badge.svg"), &[]).expect(4, "badge.svg");
+    assert_eq!(fs::read_to_string(&file).unwrap(), all);
+    assert_eq!(fs::read_dir(other.path()).unwrap().count(), 2, "no temporary file stays");
+    call(&["submit-check", &submission]).expect(0, "mine 1.2.0");
+}
+
+#[test]
 fn files_that_the_seal_does_not_list_are_refused() {
     let folder = Folder::new();
     write_submission(folder.path(), Some("{}\n"));

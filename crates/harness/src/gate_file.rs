@@ -1,11 +1,12 @@
 //! Comparison of results with an expectation file, and updates of the file.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use onnx_conformance_cases::case::{CaseId, TextRelease, Variant, read_text};
-use onnx_conformance_cases::suite::SUITE_VERSION;
+use onnx_conformance_cases::suite::{Filter, SUITE_VERSION, Suite, SuiteError};
 use onnx_conformance_subject::{Accepted, Builtin, Declaration, MissingFeature, Question};
 
 use crate::escape;
@@ -16,7 +17,7 @@ use crate::expectations::{
 use crate::measure::{MeasuredAccuracy, MeasuredDigests, Measurements};
 use crate::note::note;
 use crate::promises::{is_later, suite_version};
-use crate::run::{CaseResult, Header, Outcome, Rewrites};
+use crate::run::{CaseResult, Header, Outcome, Plan, Rewrites, plan};
 use crate::whole_file::{lock_folder, write_whole};
 
 /// Options of a gate: which expectations a runtime is compared with.
@@ -167,6 +168,13 @@ impl Gate {
     /// Returns true if a run with these patterns covers all cases of the file.
     pub fn is_whole(&self, patterns: &[String]) -> bool {
         patterns.is_empty() || patterns == self.scope()
+    }
+
+    /// Returns true if these are exactly the cases of a run without filters: those of the suite in the scope of the file.
+    pub fn covers_exactly(&self, suite: &Suite, cases: &Plan<'_>) -> Result<bool, SuiteError> {
+        let mut whole = plan(suite, &Filter::default(), Variant::Runtime)?;
+        whole.retain(|id| self.matcher.is_in_scope(id));
+        Ok(cases.ids().collect::<BTreeSet<_>>() == whole.ids().collect::<BTreeSet<_>>())
     }
 
     /// Returns the files that the runtime accepts according to the expectations, if they are about its version.

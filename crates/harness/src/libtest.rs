@@ -6,6 +6,7 @@ mod choice;
 mod command;
 mod names;
 mod printer;
+mod results;
 mod runner;
 mod trial;
 mod trials;
@@ -35,6 +36,7 @@ use crate::note::note;
 use arguments::{Action, Arguments};
 use choice::{Choice, choose};
 use names::{arguments_of, check_names, test_name};
+use results::{RESUME, ResultsFiles};
 use runner::Batch;
 use trial::{Completion, FAILED, Failed, Trial};
 use trials::{EXPECTATIONS, SMOKE, Trials};
@@ -61,9 +63,6 @@ const MAX_SHOWN: usize = 30;
 /// Environment variable with the folder for the files of failing cases, by default `failures` in Cargo's target folder.
 const FAILURES: &str = "ONNX_CONFORMANCE_FAILURES";
 
-/// Environment variable with the file for the results of a run of all tests.
-const RESULTS: &str = "ONNX_CONFORMANCE_RESULTS";
-
 /// Runs the project's suite on a runtime as a test binary, and returns its exit code. This is all that `main` of a test with
 /// `harness = false` has to do. [`Harness`] describes the tests and has more options.
 pub fn libtest(runtime: impl Runtime + Send + 'static, expectations: impl Into<PathBuf>) -> ExitCode {
@@ -83,6 +82,7 @@ pub fn libtest(runtime: impl Runtime + Send + 'static, expectations: impl Into<P
 /// After the last test, the causes of unexpected failures are printed on standard error, as `run` prints them. The first failing
 /// cases are written to `target/failures`: model, inputs, expected and actual outputs. `ONNX_CONFORMANCE_SHOW` is the number of results
 /// to print, and `ONNX_CONFORMANCE_FAILURES` another folder. `ONNX_CONFORMANCE_RESULTS` is a file for the results of a run of all tests.
+/// `ONNX_CONFORMANCE_RESUME` names such a file: the cases that passed are not run again, and the file is completed.
 ///
 /// A test binary may have [several runtimes](Harness::and), each with its own file, limits and bound.
 ///
@@ -395,13 +395,16 @@ impl Harness {
     /// Starts the runtime, and reads its expectations.
     fn open(self, selection: Selection, arguments: &Arguments) -> anyhow::Result<Trials> {
         let Selection { suite, text, patterns, filter, groups, is_whole } = selection;
-        let results = results_file(self.name.as_deref(), arguments)?;
+        let files = ResultsFiles::of(self.name.as_deref(), arguments)?;
         let updates = std::env::var_os(UPDATE).is_some_and(|value| value != "0");
         if updates && !is_whole {
             bail!(
                 "{UPDATE} rewrites the expectation file after a run of all tests of a runtime in one process, as by `cargo test` without \
                  filters and {PROFILE}; cargo-nextest starts a process for each test"
             );
+        }
+        if updates && files.resumed.is_some() {
+            bail!("{UPDATE} rewrites the expectation file to results of one build of the runtime; omit {RESUME}");
         }
         let workers = arguments.test_threads.map_or(1, NonZeroUsize::get);
         let options = Options { workers, limits: self.limits, restarts: self.restarts, ..Options::default() };
@@ -419,13 +422,14 @@ impl Harness {
         let failures = failures_folder(self.name.as_deref());
         let (name, rerun) = (self.name, self.rerun_command);
         let show = show()?.rerun_by(move |id| rerun(&test_name(name.as_deref(), id)));
-        Ok(Trials {
+        let trials = Trials {
             gate,
             host: Recorder::new(host, declaration.clone()),
             suite,
             text,
             patterns,
-            results,
+            results: files.written,
+            kept: BTreeMap::new(),
             findings: Findings::embedded()?,
             doubts: Doubts::default(),
             declaration,
@@ -440,7 +444,8 @@ impl Harness {
             updates,
             groups,
             seen: std::sync::Mutex::default(),
-        })
+        };
+        trials.resuming(files.resumed.as_deref())
     }
 
     /// Returns the number of requests that the runtime gets at a time, at most one per thread.
@@ -468,16 +473,6 @@ fn show() -> anyhow::Result<Show> {
     };
     let most = if most == 0 { usize::MAX } else { most };
     Ok(Show { options: ShowOptions::Tests(SHOW), ..Show::at_most(most) })
-}
-
-/// Returns the file for the results, if the environment names one. With several runtimes, each has its own.
-fn results_file(runtime: Option<&str>, arguments: &Arguments) -> anyhow::Result<Option<PathBuf>> {
-    let Some(path) = std::env::var_os(RESULTS).map(PathBuf::from) else { return Ok(None) };
-    if !arguments.is_whole() {
-        bail!("{RESULTS} needs a run of all tests of a runtime in one process, as by `cargo test` without filters");
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Some(runtime.map_or_else(|| path.clone(), |runtime| path.with_file_name(format!("{runtime}.{name}")))))
 }
 
 /// Returns the folder for the files of failing cases.

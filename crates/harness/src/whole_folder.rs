@@ -8,6 +8,7 @@ use onnx_conformance_subject::unique::create_unique;
 
 /// Reason why a folder was not written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum WholeFolderError {
     /// The folder or a file in it cannot be written.
     #[error("{}: nothing was written: {error}", folder.display())]

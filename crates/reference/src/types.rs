@@ -50,6 +50,7 @@ const DEEPEST: usize = 64;
 
 /// Error: a text that is not an ONNX value type.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TypeError {
     /// The innermost name is not an element type.
     #[error(transparent)]

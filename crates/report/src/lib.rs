@@ -6,6 +6,7 @@ pub mod checkers;
 pub mod ci_summary;
 pub mod colours;
 pub mod compare;
+pub mod conformance_badge;
 pub mod coverage;
 pub mod describe_case;
 pub mod diff;

@@ -104,7 +104,7 @@ impl Counts {
                 Outcome::Unsupported => 1,
                 Outcome::Mismatch | Outcome::WrongShape | Outcome::WrongType | Outcome::Accepted => 2,
                 Outcome::InvalidModel | Outcome::WrongOpset | Outcome::WrongInterface => 3,
-                Outcome::Error | Outcome::Timeout | Outcome::OutOfMemory | Outcome::Crash | Outcome::ProtocolError => 4,
+                _ => 4,
             };
             if let Some(count) = counts.0.get_mut(kind) {
                 *count += number;

@@ -377,6 +377,16 @@ mod tests {
     }
 
     #[test]
+    fn a_request_does_not_name_its_case() {
+        let exchange = Arc::new(ExchangeFolder::new(1).unwrap());
+        let (id, model) = ("ai.onnx/Abs-13/known_values", Bytes::new());
+        let request = Request { id, model: &model, folder: None, inputs: &[], outputs: &[], ask: Ask::RUN };
+        let (_files, command) = RequestFiles::write(&exchange, 7, &request).unwrap();
+        let line = serde_json::to_string(&command).unwrap();
+        assert!(line.contains("\"cmd\":\"run\"") && id.split('/').all(|part| !line.contains(part)), "{line}");
+    }
+
+    #[test]
     fn a_value_of_another_kind_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("output_0.pb");

@@ -107,6 +107,7 @@ impl AdapterFile {
 
 /// A runtime that cannot be started from its name.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LaunchError {
     /// The file of an adapter cannot be read.
     #[error("{path}: {error}")]

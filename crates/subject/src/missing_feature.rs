@@ -8,6 +8,7 @@ use onnx_conformance_reference::types::ValueType;
 
 /// A missing feature: the `what` of an answer `unsupported`, in one of the documented forms.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MissingFeature {
     /// An operator, or one of its versions: `operator ai.onnx/Abs-13`.
     Operator(OperatorName),

@@ -122,7 +122,8 @@ impl<H: Host + ?Sized> Host for &H {
 /// A request to run a model.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// The id of the case, for messages only. The runtime must not depend on it.
+    /// The id of the case, for messages only; the runtime must not depend on it. A runtime in this process gets it. It is empty in an
+    /// adapter, and in the processes that a test binary starts: the protocol hides it, so that no case is treated specially by its name.
     pub id: &'a str,
     /// The serialized model.
     pub model: &'a Bytes,

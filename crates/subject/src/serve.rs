@@ -88,6 +88,7 @@ fn run(
 ) -> Result<Answered, RequestError> {
     let bytes: Bytes = read(model)?.into();
     let request = Request {
+        // The protocol hides it.
         id: "",
         model: &bytes,
         folder: model.parent().filter(|_| has_external_data(&bytes)),
@@ -204,6 +205,30 @@ mod tests {
                 panic!("neither an error nor unsupported")
             };
             assert_eq!(message.chars().count(), MAX_MESSAGE);
+        }
+    }
+
+    /// Runtime that answers with the id of the case.
+    struct Telling;
+
+    impl Runtime for Telling {
+        fn declaration(&self) -> Declaration {
+            Declaration::named("telling", "1")
+        }
+
+        fn run(&self, request: &Request<'_>) -> Response {
+            Response::run_error(format!("the case '{}'", request.id))
+        }
+    }
+
+    #[test]
+    fn a_served_runtime_does_not_know_the_case() {
+        let folder = tempfile::tempdir().unwrap();
+        let model = folder.path().join("model.onnx");
+        fs::write(&model, b"").unwrap();
+        for answered in [run(&Telling, &model, &[], &[]), answer(&Telling, &model, Ask::RUN, None)] {
+            let Ok(Answered::Error(Failure { message, .. })) = answered else { panic!("no error") };
+            assert_eq!(message, "the case ''");
         }
     }
 }

@@ -72,6 +72,7 @@ pub struct Subprocess {
 
 /// An adapter that cannot be started.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StartError {
     /// The program cannot be run.
     #[error("cannot start {program}: {error}; {help}")]

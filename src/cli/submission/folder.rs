@@ -65,6 +65,13 @@ impl SubmissionFolder {
         self.root.join(RESULTS)
     }
 
+    /// Returns true if a path is below the folder. A path whose own folder does not exist is not.
+    pub(crate) fn contains(&self, path: &Path) -> bool {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let places = fs::canonicalize(folder).and_then(|folder| Ok((folder, fs::canonicalize(&self.root)?)));
+        places.is_ok_and(|(folder, root)| folder.starts_with(root))
+    }
+
     /// Returns the path of the seal for messages.
     pub(crate) fn seal_place(&self) -> String {
         self.root.join(MANIFEST).display().to_string()
@@ -219,6 +226,19 @@ mod tests {
         assert_eq!((count, before.len()), (2, 16));
         fs::write(home.path().join("adapter/more/a.py"), "fail\n").unwrap();
         assert_ne!(open(&home).adapter().1, before);
+    }
+
+    #[test]
+    fn a_path_below_the_folder_is_found_however_it_is_written() {
+        let home = folder();
+        let other = tempfile::tempdir().unwrap();
+        for inside in ["a.svg", "adapter/a.svg", "adapter/../a.svg", "./adapter/more/a.svg"] {
+            assert!(open(&home).contains(&home.path().join(inside)), "{inside}");
+        }
+        for outside in ["../a.svg", "gone/a.svg"] {
+            assert!(!open(&home).contains(&home.path().join(outside)), "{outside}");
+        }
+        assert!(!open(&home).contains(&other.path().join("a.svg")));
     }
 
     #[test]

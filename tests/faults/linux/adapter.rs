@@ -169,6 +169,7 @@ fn run(fault: &str, rest: &[&str], request: &Value, count: u32) {
         "spoils-the-next" if count == 2 => {
             say(&format!("{}\n", json!({"seq": seq, "error": {"phase": "run", "message": "spoilt"}})));
         }
+        "garbles-the-next" if count == 2 => say("Warning: 1 thread\n"),
         "panics" => panic!("index 3 is out of bounds"),
         "leaves-an-orphan" => {
             let mut child = this(&["leave-an-orphan", rest[0]]);

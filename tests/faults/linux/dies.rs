@@ -1,6 +1,6 @@
 //! Adapters that crash, or are killed.
 
-use onnx_conformance_harness::run::Outcome::{Crash, Error, OutOfMemory, Pass};
+use onnx_conformance_harness::run::Outcome::{Crash, Error, OutOfMemory, Pass, ProtocolError};
 
 use crate::linux::Tests;
 use crate::linux::program::{Scene, adapter};
@@ -10,6 +10,7 @@ pub(crate) const TESTS: Tests = &[
     ("one_that_always_dies_is_a_crash_with_its_last_words", one_that_always_dies_is_a_crash_with_its_last_words),
     ("isolated_cases_do_not_meet", isolated_cases_do_not_meet),
     ("what_is_not_expected_is_run_again_alone", what_is_not_expected_is_run_again_alone),
+    ("a_line_that_is_no_answer_is_run_again_alone", a_line_that_is_no_answer_is_run_again_alone),
     ("a_panic_is_in_the_message", a_panic_is_in_the_message),
     ("many_deaths_in_a_row_end_the_run", many_deaths_in_a_row_end_the_run),
     ("one_that_cannot_start_again_ends_the_run", one_that_cannot_start_again_ends_the_run),
@@ -46,6 +47,21 @@ fn what_is_not_expected_is_run_again_alone() {
     let ran = Scene::new(2).run("always-fails");
     ran.expect(1, &[(Error, "always"); 2]);
     assert!(ran.results.iter().all(|result| result.flaky.is_none()), "{ran:?}");
+}
+
+fn a_line_that_is_no_answer_is_run_again_alone() {
+    let ran = Scene::new(3).with_expectations().run("garbles-the-next");
+    ran.expect(0, &[(Pass, ""); 3]);
+    let first: Vec<&str> = ran.results.iter().filter_map(|result| result.flaky.as_deref()).collect();
+    let is_named = |first: &&str| first.starts_with("protocol-error: ") && first.contains("Warning: 1 thread");
+    assert!(first.len() == 2 && first.iter().all(is_named), "{ran:?}");
+    // A process that always writes such a line is re-run once per case, and is not flaky.
+    let ran = Scene::new(2).with_expectations().with(&["--restarts", "5"]).run("garbage");
+    ran.expect(1, &[(ProtocolError, "the line is not JSON"); 2]);
+    assert!(ran.results.iter().all(|result| result.flaky.is_none()), "{ran:?}");
+    // Without a file nothing is re-run.
+    let ran = Scene::new(3).with(&["--restarts", "2"]).run("garbles-the-next");
+    ran.expect(1, &[(Pass, ""), (ProtocolError, "the line is not JSON"), (Pass, "")]);
 }
 
 fn a_panic_is_in_the_message() {

@@ -24,6 +24,7 @@ pub(crate) const TESTS: Tests = &[
     ("a_selection_of_nothing_fails", a_selection_of_nothing_fails),
     ("failures_end_with_their_causes", failures_end_with_their_causes),
     ("results_are_those_of_all_tests", results_are_those_of_all_tests),
+    ("an_interrupted_run_is_resumed", an_interrupted_run_is_resumed),
     ("a_process_for_one_test_sends_only_its_cases", a_process_for_one_test_sends_only_its_cases),
 ];
 
@@ -261,6 +262,43 @@ fn results_are_those_of_all_tests() {
     let read = read_results(&mut BufReader::new(fs::File::open(&path).unwrap())).unwrap();
     assert!(read.is_complete() && read.header.runtime.name == "mortal" && read.header.selected.filters.len() == 1);
     assert!(read.results.iter().any(|result| result.id == "ai.onnx/Acos-7/known_values/T=float"), "{text}");
+}
+
+fn an_interrupted_run_is_resumed() {
+    let home = TempDir::new().unwrap();
+    let (file, log) = (home.path().join("expectations.yaml"), home.path().join("requests"));
+    let path = home.path().join("results.jsonl");
+    let results = || read_results(&mut BufReader::new(fs::File::open(&path).unwrap())).unwrap();
+    let threads = ["--test-threads", "1"];
+    let variable = |name: &'static str| [(name, path.to_str().unwrap()), (LOG, log.to_str().unwrap())];
+    let requests = || fs::read_to_string(&log).unwrap().lines().count();
+    let (code, text) = run_with(&file, "interrupt", &threads, &variable("ONNX_CONFORMANCE_RESULTS"));
+    assert!(code == Some(1) && text.contains("stopped; not run: ai.onnx/Asin-"), "{text}");
+    let first = results();
+    let passed = first.results.iter().filter(|result| result.id.starts_with("ai.onnx/Abs-")).count();
+    assert!(!first.is_complete() && passed >= 2, "{text}");
+    fs::remove_file(&log).unwrap();
+    let (code, text) = run_with(&file, "", &threads, &variable("ONNX_CONFORMANCE_RESUME"));
+    assert!(
+        code == Some(101) && text.contains(&format!("{passed} cases passed before and are not run again")),
+        "{text}"
+    );
+    assert!(text.contains("test ai.onnx/Abs-13 ... ok") && text.contains("test ai.onnx/Asin-7 ... FAILED"), "{text}");
+    let (second, resumed) = (results(), requests());
+    assert!(second.is_complete() && second.results.len() > first.results.len(), "{text}");
+    fs::remove_file(&log).unwrap();
+    run_with(&file, "", &threads, &variable("ONNX_CONFORMANCE_RESULTS"));
+    assert_eq!((results().results.len(), requests()), (second.results.len(), resumed + passed));
+    let resume = &variable("ONNX_CONFORMANCE_RESUME");
+    let (code, text) = run_with(&file, "", &["Abs-13"], resume);
+    assert!(code == Some(4) && text.contains("ONNX_CONFORMANCE_RESUME needs a run of all tests"), "{text}");
+    let (code, text) = run_with(&file, "", &[], &[&resume[..], &[("UPDATE_EXPECTATIONS", "1")]].concat());
+    assert!(code == Some(4) && text.contains("omit ONNX_CONFORMANCE_RESUME") && !file.exists(), "{text}");
+    let other = fs::read_to_string(&path).unwrap().replacen("\"mortal\"", "\"other\"", 1);
+    fs::write(&path, &other).unwrap();
+    let (code, text) = run_with(&file, "", &[], resume);
+    assert!(code == Some(4) && text.contains("results.jsonl: is about other 1, not mortal 1"), "{text}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), other);
 }
 
 fn a_process_for_one_test_sends_only_its_cases() {

@@ -17,6 +17,7 @@ use crate::compare::Accuracy;
 
 /// A case whose files cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CaseError {
     /// A file cannot be read.
     #[error("{path}: {error}")]

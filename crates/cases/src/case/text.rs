@@ -60,6 +60,7 @@ impl Visitor<'_> for ReleaseVisitor {
 
 /// Error in the name of a release, or in a range of releases.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TextError {
     /// The text is not a version.
     #[error("'{0}' is not a version of ONNX, such as {newest}; known releases: {all}", newest = TextRelease::newest(), all = known_releases())]

@@ -14,6 +14,7 @@ use crate::case::Named;
 
 /// Error of making a hostile model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DraftError {
     /// The text of the model is invalid.
     #[error(transparent)]

@@ -77,6 +77,7 @@ pub trait Source: Sync {
 
 /// Failure to list or load cases.
 #[derive(Debug, thiserror::Error, Diagnostic)]
+#[non_exhaustive]
 pub enum SuiteError {
     /// A file or folder cannot be read.
     #[error("{path}: {error}")]

@@ -188,6 +188,7 @@ pub fn dimension_names(model: &ModelProto) -> BTreeSet<&str> {
 
 /// Error of moving external data into a file.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum InlineError {
     /// The file is not a model.
     #[error(transparent)]

@@ -28,6 +28,7 @@ impl ConvertedFile {
 
 /// Error of writing the file of a converted model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum WriteError {
     /// The model was not read from this file.
     #[error(transparent)]

@@ -88,6 +88,7 @@ impl fmt::Display for Processors {
 
 /// Condition that cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConditionError {
     /// The list of processor features is empty.
     #[error("`cpu` names no feature; name one, or omit it")]

@@ -94,6 +94,7 @@ struct Origin {
 
 /// An unusable expectation file.
 #[derive(Debug, thiserror::Error, Diagnostic)]
+#[non_exhaustive]
 pub enum ExpectationError {
     /// The text is not an expectation file.
     #[error(transparent)]

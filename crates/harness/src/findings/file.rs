@@ -89,6 +89,7 @@ struct FindingEntry {
 
 /// An unusable findings file.
 #[derive(Debug, thiserror::Error, Diagnostic)]
+#[non_exhaustive]
 pub enum FindingError {
     /// The text is not a findings file.
     #[error(transparent)]

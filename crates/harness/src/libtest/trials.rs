@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context as _;
@@ -20,6 +20,7 @@ use crate::failures::{
 use crate::findings::{Finding, Findings};
 use crate::gate_file::Gate;
 use crate::libtest::choice::Choice;
+use crate::libtest::results::passes;
 use crate::libtest::trial::{Completion, Failed};
 use crate::note::note;
 use crate::run::{
@@ -53,6 +54,8 @@ pub(super) struct Trials {
     pub(super) patterns: Vec<String>,
     /// File for the results.
     pub(super) results: Option<PathBuf>,
+    /// Passes of an earlier run, by the ids of their cases, which are not run again.
+    pub(super) kept: BTreeMap<String, CaseResult>,
     pub(super) findings: &'static Findings,
     pub(super) declaration: Declaration,
     /// Files that the runtime accepts, if it does not declare them itself.
@@ -86,6 +89,12 @@ pub(super) struct Seen {
 }
 
 impl Trials {
+    /// Keeps the passes of an earlier run, whose results are in a file.
+    pub(super) fn resuming(self, file: Option<&Path>) -> anyhow::Result<Trials> {
+        let Some(file) = file else { return Ok(self) };
+        Ok(Trials { kept: passes(file, &self.header(0)?, &self.filter)?, ..self })
+    }
+
     /// Runs the cases of a group. Each unexpected result is printed with the command that re-runs it.
     pub(super) fn run_group(&self, choice: &Choice) -> Result<Completion, Failed> {
         let not_run = || Ok(Completion::Ignored("not run".to_owned()));
@@ -148,6 +157,10 @@ impl Trials {
                 variant => vary(&case, variant),
             };
             let Some(case) = case else { continue };
+            if let Some(kept) = self.kept.get(&case.id) {
+                results.push(kept.clone());
+                continue;
+            }
             let result = self.judge(&case);
             if self.stop.is_set() {
                 return None;
@@ -215,15 +228,22 @@ impl Trials {
     fn write_results(&self, results: &[CaseResult], is_complete: bool) -> anyhow::Result<()> {
         let Some(path) = &self.results else { return Ok(()) };
         let cases = if is_complete { results.len() } else { self.suite.ids(&self.filter)?.len() };
-        let filters = self.patterns.clone();
-        let selected = Selected { cases, filters, variant: self.variant, ..Selected::default() };
-        let header = Header::new(self.declaration.clone(), self.suite.digest()?, selected).by_text(Some(self.text));
         let mut bytes = Vec::new();
-        write_header(&mut bytes, &header)?;
-        for result in results {
+        write_header(&mut bytes, &self.header(cases)?)?;
+        let ended: BTreeSet<&str> = results.iter().map(|result| result.id.as_str()).collect();
+        // The tests of these cases have not ended.
+        let kept = self.kept.values().filter(|kept| !is_complete && !ended.contains(kept.id.as_str()));
+        for result in results.iter().chain(kept) {
             write_result(&mut bytes, result)?;
         }
         write_whole(path, &bytes).with_context(|| path.display().to_string())
+    }
+
+    /// Returns the header of the results of this many cases.
+    fn header(&self, cases: usize) -> anyhow::Result<Header> {
+        let filters = self.patterns.clone();
+        let selected = Selected { cases, filters, variant: self.variant, ..Selected::default() };
+        Ok(Header::new(self.declaration.clone(), self.suite.digest()?, selected).by_text(Some(self.text)))
     }
 
     /// Prints the causes of unexpected failures, as `run` does, and writes the first cases to files.

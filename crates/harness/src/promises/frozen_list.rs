@@ -34,6 +34,7 @@ pub struct FrozenList {
 
 /// An unusable list.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FrozenListError {
     /// The text is not a version.
     #[error("'{text}' is not a version of the suite; write one such as 0.1.0; this program knows {}", known())]

@@ -24,7 +24,10 @@ pub use parts::{MissingShards, Part, PartsError, check_parts};
 pub(crate) use plan::id_digest;
 pub use plan::{Confirm, Plan, Shard, ShardError, plan};
 pub use processor::{ProcessorFeature, ProcessorFeatures, UnknownFeature, feature_list};
-pub use results::{Header, Machine, Read, ResultsError, Selected, read_results, write_header, write_result};
+pub use results::{
+    Header, Machine, OtherRun, Read, ResultsError, Selected, read_results, read_results_file, write_header,
+    write_result,
+};
 pub use rewrites::{PatternNames, Rewrites};
 pub use runner::{Event, OfRelease, Runner, Summary, run};
 pub use scheduler::{AssignedShard, SchedulerError, assigned_shard};

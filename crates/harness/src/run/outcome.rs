@@ -18,6 +18,7 @@ use crate::questions::{Completeness, Metadata};
 /// Outcome of a case on a runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Outcome {
     /// Every output is correct, or the model was refused as required.
     Pass,

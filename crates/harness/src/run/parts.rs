@@ -16,6 +16,7 @@ pub struct Part<'a> {
 
 /// Parts that are not of the same run.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PartsError {
     /// The parts are of different selections.
     #[error("{place}: covers {own}, but {first} covers {other}; merge only parts of the same run")]

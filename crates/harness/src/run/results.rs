@@ -1,13 +1,15 @@
 //! results.jsonl: a header line, then one line per case, flushed at once.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, Read as _, Write};
+use std::io::{BufRead, BufReader, Read as _, Write};
+use std::path::Path;
 
-use onnx_conformance_cases::case::{TextRelease, Variant};
+use onnx_conformance_cases::case::{TextRelease, Variant, open_regular};
 use onnx_conformance_cases::suite::SUITE_VERSION;
 use onnx_conformance_subject::Declaration;
 use serde::{Deserialize, Serialize};
 
+use crate::escape;
 use crate::promises::Renames;
 use crate::run::{CaseResult, ProcessorFeature, ProcessorFeatures, Shard};
 
@@ -16,6 +18,9 @@ const FORMAT: u32 = 2;
 
 /// Largest size of a line in bytes, many times that of any result.
 const MAX_LINE: u64 = 2 << 20;
+
+/// Largest size of a file in bytes.
+const MAX_SIZE: u64 = 512 << 20;
 
 /// The first line of a results file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,6 +119,27 @@ impl Header {
         (texts[0] != texts[1]).then_some(texts)
     }
 
+    /// Fails unless results with this header can be combined with those of another run: suite, texts, runtime and variant are the same.
+    pub fn check_same(&self, new: &Header) -> Result<(), OtherRun> {
+        if self.runtime != new.runtime {
+            let name =
+                |runtime: &Declaration| escape::line(&format!("{} {}", runtime.name, runtime.version)).into_owned();
+            let (old, new) = (name(&self.runtime), name(&new.runtime));
+            let difference = if old == new { " with another declaration".to_owned() } else { format!(", not {new}") };
+            return Err(OtherRun::Runtime { old, difference });
+        }
+        if (&self.suite, &self.digest) != (&new.suite, &new.digest) {
+            let [old, new] =
+                [self, new].map(|header| escape::line(&format!("{} {}", header.suite, header.digest)).into_owned());
+            return Err(OtherRun::Suite { old, new });
+        }
+        if let Some([old, new]) = self.texts_if_other_than(new) {
+            return Err(OtherRun::Text { old, new });
+        }
+        let (old, new) = (self.selected.variant, new.selected.variant);
+        if old == new { Ok(()) } else { Err(OtherRun::Variant { old, new }) }
+    }
+
     /// Sets the release whose texts decide the levels of the cases; `None` for the cases of a folder.
     #[must_use]
     pub fn by_text(self, text: Option<TextRelease>) -> Header {
@@ -125,6 +151,44 @@ impl Header {
     pub fn dated(self, date: String) -> Header {
         Header { date: Some(date), ..self }
     }
+}
+
+/// Difference of two runs whose results cannot be combined.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OtherRun {
+    /// Another runtime, version or declaration.
+    #[error("is about {old}{difference}; results of two runtimes cannot be combined")]
+    Runtime {
+        /// Name and version of the first.
+        old: String,
+        /// Difference of the second.
+        difference: String,
+    },
+    /// Another version of the suite, or other cases.
+    #[error("is about another suite ({old}, not {new}), whose cases may differ; run them again")]
+    Suite {
+        /// Version and digest of the first.
+        old: String,
+        /// Version and digest of the second.
+        new: String,
+    },
+    /// Texts of another release.
+    #[error("was judged by the texts of ONNX {old}, not {new}; use --text {old}, or one file per text")]
+    Text {
+        /// The first release.
+        old: TextRelease,
+        /// The second release.
+        new: TextRelease,
+    },
+    /// Another variant of the cases.
+    #[error("is about the variant {old}, not {new}; use one file per variant")]
+    Variant {
+        /// The first variant.
+        old: Variant,
+        /// The second variant.
+        new: Variant,
+    },
 }
 
 impl Machine {
@@ -164,10 +228,14 @@ impl Read {
 
 /// A results file that cannot be written or read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ResultsError {
     /// Reading or writing failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+    /// The file is larger than any that the suite makes.
+    #[error("is larger than the limit of {MAX_SIZE} bytes; run the cases in parts (--shard)")]
+    Large,
     /// A line is not a valid result.
     #[error("line {line} is not a result: {error}")]
     Line {
@@ -225,6 +293,16 @@ fn write_line<T: Serialize>(out: &mut dyn Write, value: &T) -> Result<(), Result
     line.push(b'\n');
     out.write_all(&line)?;
     Ok(out.flush()?)
+}
+
+/// Reads the results file at a path.
+pub fn read_results_file(path: &Path) -> Result<Read, ResultsError> {
+    let (file, size) = open_regular(path)?;
+    if size > MAX_SIZE {
+        return Err(ResultsError::Large);
+    }
+    // The file may grow during reading.
+    read_results(&mut BufReader::new(file.take(MAX_SIZE)))
 }
 
 /// Reads a results file, in which every case has at most one result. A last line that was cut off is ignored.

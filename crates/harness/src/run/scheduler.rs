@@ -32,6 +32,7 @@ pub struct AssignedShard {
 
 /// Environment variables that do not name a shard.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SchedulerError {
     /// No variable is set.
     #[error(

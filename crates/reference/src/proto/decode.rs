@@ -21,6 +21,7 @@ use crate::value::{Map, MapKey, Optional, Sequence, SparseTensor, Value};
 
 /// Error of a message that holds no valid value.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DecodeError {
     /// The decoded message would exceed the limits.
     #[error(transparent)]

@@ -198,6 +198,7 @@ enum Literal {
 
 /// Contradiction in the description of an attribute.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AttributeFileError {
     /// A required attribute has a default.
     #[error("a required attribute cannot have a default; remove one of the two")]

@@ -94,6 +94,7 @@ pub struct OpsetDiff {
 
 /// Error of a comparison.
 #[derive(Clone, Debug, Error)]
+#[non_exhaustive]
 pub enum DiffError {
     /// One of the versions does not exist or cannot be read.
     #[error(transparent)]

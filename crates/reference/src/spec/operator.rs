@@ -230,6 +230,7 @@ pub(super) struct VersionFile {
 
 /// Contradiction in the file of an operator version.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum VersionFileError {
     #[error("the default domain is written ai.onnx")]
     Domain,

@@ -41,6 +41,7 @@ struct Entry {
 
 /// Error of a file under `specs/`.
 #[derive(Clone, Debug, Error, Diagnostic)]
+#[non_exhaustive]
 pub enum SpecError {
     /// The text is not a version file.
     #[error(transparent)]
@@ -74,6 +75,7 @@ pub enum SpecError {
 
 /// Error of looking up an operator at an opset.
 #[derive(Clone, Debug, Error, Diagnostic)]
+#[non_exhaustive]
 pub enum LookupError {
     /// The domain is unknown.
     #[error("domain '{domain}' is unknown; the domains are {known}")]

@@ -11,6 +11,7 @@ use crate::generate::file::ordered::Ordered;
 
 /// Error of resolving an accuracy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum AccuracyError {
     /// A key of `by_type` is not an element type.
     #[error("by_type names '{0}', which is not an element type")]

@@ -10,6 +10,7 @@ const LONGEST: usize = 256;
 
 /// Error of evaluating an expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ExpressionError {
     /// The expression has more bytes than allowed.
     #[error("an expression has {0} bytes; write at most {LONGEST}, with names under `let`")]

@@ -29,6 +29,7 @@ const TYPES: &str = "types.yaml";
 
 /// Error of making cases from the specs.
 #[derive(Clone, Debug, thiserror::Error, Diagnostic)]
+#[non_exhaustive]
 pub enum GenerateError {
     /// A version file or the list of releases cannot be read, or there is no such version.
     #[error(transparent)]

@@ -24,6 +24,7 @@ const SHORT: usize = 16;
 
 /// A pack or block that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PackError {
     /// A line of `objects.txt` is malformed.
     #[error("line {0} is neither 'block OFFSET LENGTH SIZE' nor 'SHA256 SIZE'")]

@@ -92,6 +92,7 @@ pub struct RoundedWeight {
 
 /// Error of a conversion to half precision.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum HalfError {
     /// The model has training graphs.
     #[error("training graphs are not converted; --strip training drops them")]
