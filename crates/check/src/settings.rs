@@ -1,5 +1,5 @@
-//! Settings: the properties of a node, besides its element types, that select the code of a runtime. The same function classifies
-//! the nodes of cases and of models, so measurements of cases apply to the nodes of models.
+//! Settings: the properties of a node that, with its element types, select the code of a runtime. The same function
+//! classifies the nodes of cases and of models, so measurements of cases apply to the nodes of models.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -78,7 +78,7 @@ impl Settings {
         self.words().filter(counts).eq(other.words().filter(counts))
     }
 
-    /// The traits of the node besides its settings:
+    /// The traits of the node, in addition to its settings:
     ///
     /// - `rank(Scale)=1`: the rank of another tensor input, by its name in the operator;
     /// - `empty(A)`: an input without elements;

@@ -216,7 +216,7 @@ const FLOATING: &[&str] = &[
 /// Operators that return positions of elements. Other outputs of int64 are sizes, counts or places in windows.
 const POSITIONS: &[&str] = &["ArgMax", "ArgMin", "NonZero", "TopK", "Unique"];
 
-/// Operators of which the suite moves more elements than 16 bits can count, with at least one required case.
+/// Operators with a required case that moves more elements than 16 bits can count.
 const MOVERS: &[&str] = &[
     "Add",
     "Cast",
@@ -269,7 +269,7 @@ impl Operator {
         self.versions.iter().any(|spec| spec.facts.draws == Draws::Always)
     }
 
-    /// True if the operator takes integers or other data that are no floats, and returns floats only.
+    /// True if the operator takes integers or other data that are not floats, and returns only floats.
     fn turns_integers_into_floats(&self) -> bool {
         let is_float = |kind: &ValueType| matches!(kind, ValueType::Tensor(element) if element.is_float());
         let takes_others =

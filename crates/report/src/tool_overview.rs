@@ -26,7 +26,7 @@ pub struct ToolOverview {
     pub shard: Option<String>,
     /// The questions that it answers.
     pub questions: Vec<String>,
-    /// Number of operator versions, patterns of graphs and topics of the format about which it is asked.
+    /// Number of operator versions, patterns of graphs and topics of the format that are sent to it.
     pub parts: usize,
     /// The parts in which a case is new or has changed since the measurement.
     pub stale: Vec<String>,

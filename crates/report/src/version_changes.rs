@@ -232,7 +232,7 @@ impl Kind {
         }
     }
 
-    /// Returns the kind of a change from one ending to another; `None` if both are alike.
+    /// Returns the kind of a change from one ending to another; `None` if they are equal.
     fn of_change(old: Option<Judged>, new: Option<Judged>) -> Option<Kind> {
         match (old, new) {
             (None, _) => Some(Kind::NewlyTaken),

@@ -9,7 +9,7 @@ use onnx_conformance_reference::tensor::{Tensor, TensorBuilder, TensorError};
 
 use crate::case::random::Random;
 
-/// Largest exponent of two by which a choice is refined.
+/// Largest refinement of a choice, as an exponent of two.
 const MAX_REFINED: u8 = 62;
 
 /// The elements of a tensor as draws from a stream. A complex element is two numbers.
@@ -23,11 +23,11 @@ pub struct DrawnTensor {
     pub(crate) state: u64,
     /// Rule of the draws.
     pub(crate) draw: Draw,
-    /// Exponent of the power of two by which each number is divided. Integers are not divided.
+    /// Exponent of the power of two that divides each number. Integers are not divided.
     pub(crate) scale: u8,
 }
 
-/// Rule by which numbers are drawn.
+/// Rule for drawing numbers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Draw {
     /// Each number on its own.

@@ -38,7 +38,7 @@ pub struct CaseFacts {
     pub level: Level,
     /// The level by the texts of some releases, if they decide it.
     pub text: Option<TextLevel>,
-    /// The part of the case from which a runtime can know that it must refuse; `None` if the case must run.
+    /// The part of the case that shows a runtime that it must refuse; `None` if the case must run.
     pub refusal: Option<RefusalClass>,
     /// True if the case is about special values.
     pub is_edge: bool,

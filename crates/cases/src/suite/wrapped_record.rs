@@ -15,7 +15,7 @@ use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, canonica
 
 use crate::case::{Case, CaseId, Level, Variant, WRAPPED, vary};
 
-/// Number of cases of which one is selected.
+/// One of this many cases is selected.
 const RATE: u32 = 32;
 
 /// Minimum number of cases of an operator version, if it has so many.

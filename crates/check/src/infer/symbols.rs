@@ -79,7 +79,7 @@ const WINDOWED: [&str; 5] = ["AveragePool", "Conv", "ConvInteger", "LpPool", "Ma
 enum Symbol {
     /// A name, which is one size wherever it occurs.
     Name(String),
-    /// A formula of names, not all of which are dimensions by themselves. It is one size wherever it occurs.
+    /// A formula of names, some of which are not dimensions by themselves. It is one size wherever it occurs.
     Formula(String),
     /// An axis of an input.
     Axis(usize, usize),
@@ -211,7 +211,7 @@ impl<'v> Free<'v> {
         dims(view).filter_map(|(dim, at, axis)| self.symbol(dim, at, axis)).collect()
     }
 
-    /// Returns a size with which a node is valid if it is valid with any.
+    /// Returns a size that is valid for a node if any size is.
     fn sufficient_size(&self, view: &NodeView<'_, '_>, symbol: &Symbol) -> Option<usize> {
         let operator = view.spec.version.name.as_str();
         // The size of a formula follows from that of its names.

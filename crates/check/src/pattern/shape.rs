@@ -23,7 +23,7 @@ pub struct Pattern {
     pub(super) values: Vec<PatternValue>,
 }
 
-/// A node. Values are referenced by position.
+/// A node of a pattern. Values are referenced by position.
 #[derive(Debug)]
 pub(super) struct PatternNode {
     pub(super) node: NodeProto,

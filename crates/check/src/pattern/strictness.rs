@@ -41,7 +41,7 @@ pub struct Strictness {
 pub struct UnknownStrictness(String);
 
 impl Sizes {
-    /// Returns the same for an axis that is no batch.
+    /// Returns the same for an axis that is not a batch.
     pub(super) fn without_batches(self) -> Sizes {
         if self == Sizes::Batches { Sizes::Ones } else { self }
     }

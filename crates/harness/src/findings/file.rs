@@ -35,7 +35,7 @@ pub struct Finding {
     pub id: String,
     /// Cases that show it, as patterns over ids.
     pub cases: Vec<String>,
-    /// Outcomes of the failing cases if there are several; empty if all end alike.
+    /// Outcomes of the failing cases if they differ; empty if all have the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outcomes: Vec<Outcome>,
     /// Title, in the style of an issue.

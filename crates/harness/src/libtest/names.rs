@@ -1,4 +1,4 @@
-//! Names of the runtimes of a test binary, with which the names of their tests begin: `f16::ai.onnx/Abs-13`.
+//! Names of the runtimes of a test binary, which are prefixes of the names of their tests: `f16::ai.onnx/Abs-13`.
 
 use std::collections::BTreeSet;
 

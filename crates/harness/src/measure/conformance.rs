@@ -1,4 +1,4 @@
-//! Conformance with an opset: the operators of which every required case passes, from the results of a whole run.
+//! Conformance with an opset: the operators whose required cases all pass, from the results of a whole run.
 
 use std::collections::{BTreeMap, BTreeSet};
 

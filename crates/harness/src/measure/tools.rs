@@ -8,7 +8,7 @@ use lzma_rust2::LzmaReader;
 use crate::expectations::{ExpectationError, Expectations, HeaderFault, version_key};
 use crate::measure::digests::MeasuredDigests;
 
-/// The part of each file before its entries and the digests beside it, as one compressed text.
+/// The part of each file before its entries, and its digests, as one compressed text.
 static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tools.lzma"));
 
 /// First line of each file in the text.

@@ -13,7 +13,7 @@ pub fn is_later(version: &str) -> bool {
     version_numbers(version) > version_numbers(SUITE_VERSION)
 }
 
-/// Returns the three numbers of a version; `None` if the text is no version.
+/// Returns the three numbers of a version; `None` if the text is not a version.
 pub(super) fn version_numbers(version: &str) -> Option<[u32; 3]> {
     let numbers = version.split('.').map(|part| part.parse().ok()).collect::<Option<Vec<u32>>>()?;
     numbers.try_into().ok()

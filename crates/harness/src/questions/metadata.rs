@@ -1,7 +1,7 @@
 //! The metadata that a tool drops: documentation, and entries of `metadata_props`.
 //!
-//! ONNX's texts do not say that a tool keeps them, so no outcome depends on it. A tool is asked again about a sixteenth of the models
-//! that it rewrites well, with metadata in every part.
+//! ONNX's texts do not say that a tool keeps them, so no outcome depends on it. A sixteenth of the models that a tool
+//! rewrites correctly are sent to it again, with metadata in every part.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -81,14 +81,14 @@ const IR_OF_ENTRIES: i64 = 10;
 /// The documentation of every part.
 const TEXT: &str = "Documentation of this part.";
 
-/// Returns true if a tool is asked about the model of a case with metadata.
+/// Returns true if the model of a case is also sent to a tool with metadata.
 pub(super) fn is_asked(id: &str) -> bool {
     // The last digit, since the first ones decide about the part of the suite.
     id_digest(Variant::split_id(id).0).ends_with('0')
 }
 
-/// Asks a tool about the model of a case with metadata in every part, and returns the parts that lose it; `None` if the answer is no
-/// model.
+/// Sends the model of a case to a tool with metadata in every part, and returns the parts that lose it; `None` if the
+/// answer is not a model.
 pub(super) fn dropped(case: &Case, folder: Option<&Path>, ask: Ask, subject: &dyn Host) -> Option<BTreeSet<Metadata>> {
     let before = documented(decode::model(case.model.clone()).ok()?);
     let bytes = Bytes::from(before.encode_to_vec());
@@ -153,7 +153,7 @@ fn values(graph: &GraphProto) -> impl Iterator<Item = &ValueInfoProto> {
     graph.input.iter().chain(&graph.output)
 }
 
-/// Returns each item with the first other one that is the same.
+/// Pairs each item with the first equal item among the others.
 fn pairs<'a, T>(
     items: impl Iterator<Item = &'a T>,
     others: &[&'a T],

@@ -1,4 +1,5 @@
-//! The outcome of a tool that rewrites models: the new model is valid, and computes what the case expects.
+//! The outcome of a tool that rewrites models: the new model must be valid and compute the outputs that the case
+//! expects.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

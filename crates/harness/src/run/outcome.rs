@@ -329,7 +329,8 @@ pub struct CaseResult {
     /// Distance of a mismatch from the expected output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance: Option<Distance>,
-    /// The error bound of which an element of the outputs takes the largest share. A mismatch has it only if it breaks a bound.
+    /// The error bound with the largest share used by an element of the outputs. A mismatch has it only if it breaks a
+    /// bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<UsedBound>,
     /// The outcome of the first run, if the case ended differently when re-run in a fresh process. The other fields are about the
@@ -338,10 +339,10 @@ pub struct CaseResult {
     pub flaky: Option<String>,
     /// Level of the expectation: required, recommended or open.
     pub level: Level,
-    /// The part of the case from which a runtime can know that it must refuse, if it must.
+    /// The part of the case that shows a runtime that it must refuse, if it must.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<RefusalClass>,
-    /// The rule by which the case is judged, if not upstream's.
+    /// The rule that judges the case, if it is not upstream's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<UpstreamOverride>,
     /// The rule of op.yaml that the case tests.

@@ -1,4 +1,4 @@
-//! The cases of a run, and the variant in which they are sent to the runtime.
+//! The cases of a run, and the variant that is sent to the runtime.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -58,7 +58,7 @@ impl<'a> Plan<'a> {
         Ok(cases)
     }
 
-    /// Returns the variant in which the cases are sent to the runtime.
+    /// Returns the variant of the cases that is sent to the runtime.
     pub fn variant(&self) -> Variant {
         self.variant
     }
@@ -101,7 +101,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Returns the first 16 hexadecimal digits of the digest by which an id is sorted into a part.
+/// Returns the first 16 hexadecimal digits of the digest that decides the part of an id.
 pub(crate) fn id_digest(id: &str) -> String {
     let [a, b, c, d, e, f, g, h, ..] = Hash::hash(id.as_bytes());
     format!("{:016x}", u64::from_be_bytes([a, b, c, d, e, f, g, h]))

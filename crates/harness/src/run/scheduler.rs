@@ -83,7 +83,7 @@ pub enum SchedulerError {
         /// Distance between indices.
         step: usize,
     },
-    /// The project's own variable is no shard.
+    /// The project's own variable does not name a shard.
     #[error("{OWN}={value}: {error}")]
     Own {
         /// Its value.

@@ -1,4 +1,4 @@
-//! Shapes of outputs that many operators share; those of one operator are beside its kernel.
+//! Shapes of outputs that many operators share; the rules of a single operator are beside its kernel.
 
 use crate::dtype::ElementType;
 use crate::infer::view::{List, NodeView, Shape, axis_of};

@@ -200,7 +200,7 @@ impl Size {
         Size::from_terms(terms)
     }
 
-    /// The integer by which the other size is multiplied to give this one.
+    /// The integer factor between the other size and this one.
     fn multiple_of(&self, other: &Size) -> Option<i64> {
         let ((_, value), (_, divisor)) = (self.terms.first()?, other.terms.first()?);
         let multiple = value.checked_div(*divisor)?;
@@ -375,7 +375,7 @@ impl Dim {
         if let Dim::Size(size) = self { Some(*size) } else { None }
     }
 
-    /// Combines what is known about the same dimension: a size is preferred to a name, and a name to nothing.
+    /// Combines two facts about the same dimension: a number is preferred to a name, and a name to an unknown size.
     #[must_use]
     pub fn or(self, other: &Dim) -> Dim {
         match (&self, other) {

@@ -421,7 +421,7 @@ impl Tensor {
         TensorBuilder::for_values(element, shape, values.len())?.integers(values.iter().copied())
     }
 
-    /// One zero, or one empty string: the value with which operators pad.
+    /// One zero, or one empty string: the padding value of operators.
     pub fn zero(element: ElementType) -> Result<Tensor, TensorError> {
         match element {
             ElementType::String => Tensor::of_strings(&[1], &[""]),

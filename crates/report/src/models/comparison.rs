@@ -24,7 +24,7 @@ const MOST_STEPS: f64 = 1.0 / 8.0;
 /// average out, and a factor that is off does not.
 const MOST_DEVIATION: f64 = 1.0 / 32.0;
 
-/// Steps by which 8-bit integers may differ after several nodes, one of them quantizing: 1/64 of their range.
+/// Allowed difference of 8-bit integers in steps, after several nodes, one of them quantizing: 1/64 of their range.
 const BYTE_STEPS: u128 = 4;
 
 /// Returns true if a float output has only NaN, or no elements. Inputs that are too small for a model give such outputs, and runtimes
@@ -77,7 +77,7 @@ impl Steps {
         }
     }
 
-    /// Returns the number of steps by which integers may differ.
+    /// Returns the allowed difference of integers in steps.
     fn of_integers(self, element: ElementType) -> u128 {
         match self {
             Steps::None => 0,

@@ -40,7 +40,7 @@ impl Source for ModelFile {
     }
 }
 
-/// Folder of a model with its external data, of which a check needs the sizes, and a run the contents.
+/// Folder of a model with its external data. A check needs only the sizes of the data, a run also the contents.
 #[derive(Debug)]
 pub struct ModelFolder(PathBuf);
 

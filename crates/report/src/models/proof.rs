@@ -66,7 +66,7 @@ pub type RunLoaded<'a> = Box<dyn Fn(&[Named], usize) -> Result<Vec<Value>, RunFa
 /// Loads a model, given as bytes.
 pub type LoadModel<'a> = &'a dyn Fn(&Bytes) -> Result<RunLoaded<'a>, RunFailure>;
 
-/// Runs of a proof.
+/// The runs that prove a conversion.
 pub struct Trials<'a> {
     /// Number of runs.
     pub count: usize,

@@ -132,8 +132,8 @@ fn question(measured: Measured<'_>, &QuestionRow { name, title, right, .. }: &Qu
     QuestionData { name, title, right, tools, rows }
 }
 
-/// The text of a cell: the numbers by kind without zeros at the end, and for inference the models of which all sizes are known, as
-/// `12 0 1;10`.
+/// The text of a cell: the numbers by kind without zeros at the end, and for inference the number of models whose sizes
+/// are all known, as `12 0 1;10`.
 fn cell_text(answers: PartAnswers) -> String {
     let Counts(counts) = answers.counts;
     let last = counts.iter().rposition(|count| *count > 0).unwrap_or(0);

@@ -88,7 +88,7 @@ const ASSETS: &[(&str, &str)] = &[
     ("keys.js", include_str!("assets/keys.js")),
 ];
 
-/// List of the site's files, by which a later site in the same folder removes those that it does not have.
+/// List of the site's files. A later site in the same folder removes those that it does not have.
 const FILES: &str = "files.txt";
 
 /// Bytes of the browser program per file, which is base64: no file of the site exceeds 2 MB.

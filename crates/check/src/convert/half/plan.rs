@@ -194,7 +194,7 @@ impl<'a, 'm> Plan<'a, 'm> {
         }
     }
 
-    /// Finds the Casts between the two types whose output is no output of a graph.
+    /// Finds the Casts between the two types whose output is not an output of a graph.
     fn find_casts(&mut self) {
         for id in self.node_ids() {
             let bodies = &self.inferred.bodies;

@@ -100,7 +100,7 @@ fn norm_to_float(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Requires a single scale, with which axis has no effect. A vector of one element becomes a scalar.
+/// Requires a single scale, so that axis has no effect. A vector of one element becomes a scalar.
 fn per_tensor(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     for (position, what) in [(1, "scale"), (2, "zero_point")] {
         if !draft.has_input(position) {

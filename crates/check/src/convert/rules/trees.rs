@@ -249,7 +249,8 @@ impl Labels {
         draft.after_all(output, NewNode { op: "Gather", inputs: &[&labels, places], attributes, element: None })
     }
 
-    /// Adds the label of each row of one truth value: the first or second one; with a single label, 0 or 1.
+    /// Adds the label of each row from a truth value per row: the first or the second label. With a single label, adds
+    /// 0 or 1.
     fn name_of_pair(&self, draft: &mut Draft, is_second: &str, output: &str) -> Step {
         if output.is_empty() {
             return Ok(());

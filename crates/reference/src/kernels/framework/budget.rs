@@ -22,10 +22,10 @@ const WORK_BETWEEN_CHECKS: u64 = 1 << 16;
 /// Elements read or collected between two checks of the clock.
 const BLOCK: usize = 1 << 16;
 
-/// Bytes per tensor besides its elements: its shape, its counters and its list entry.
+/// Bytes per tensor, in addition to its elements: its shape, its counters and its list entry.
 const BYTES_OF_A_TENSOR: usize = 128;
 
-/// Bytes per string in a tensor besides its text: one pointer, twice while the tensor is built.
+/// Bytes per string in a tensor, in addition to its text: one pointer, twice while the tensor is built.
 const BYTES_OF_A_STRING: usize = 2 * size_of::<Arc<str>>();
 
 /// Callback after each node, with its operator version and the types bound to its type parameters.

@@ -185,7 +185,7 @@ fn implicit_output(operands: &[Vec<Index>]) -> Vec<Index> {
     counts.into_iter().filter_map(is_kept).collect()
 }
 
-/// Arithmetic of a contraction.
+/// Numbers in which a contraction multiplies and adds.
 trait Arithmetic {
     type Number: Clone + Default + Send;
 

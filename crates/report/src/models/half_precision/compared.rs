@@ -64,7 +64,7 @@ pub(super) struct Compared {
     is_inner_unknown: bool,
 }
 
-/// Values with which a model in half precision is compared.
+/// Values that a model in half precision is compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HalfReference {
     /// Values of the original model in double.

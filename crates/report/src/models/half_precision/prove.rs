@@ -21,7 +21,7 @@ pub struct HalfAnswer {
     pub half: HalfModel,
     /// The comparison of the outputs.
     pub proof: Proof,
-    /// The values with which the converted model was compared; `None` if it was not compared.
+    /// The values that the converted model was compared with; `None` if it was not compared.
     pub reference: Option<HalfReference>,
     /// The values that nodes compute in half precision, the largest error first.
     pub nodes: Vec<NodeError>,

@@ -111,7 +111,7 @@ pub fn topic_ids(topic: &Topic) -> Result<Vec<String>, GenerateError> {
 }
 
 impl Topic {
-    /// Returns the name of the topic, with which ids continue after the first part.
+    /// Returns the name of the topic, the second part of its ids.
     pub fn name(&self) -> &str {
         self.prefix.strip_prefix(self.family.prefix()).unwrap_or(&self.prefix).trim_start_matches('/')
     }
