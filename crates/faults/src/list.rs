@@ -68,8 +68,8 @@ const SUMS: &[(&str, Linear)] = &[
     ("Einsum", Linear::Everything),
 ];
 
-/// Operators whose 16-bit results must be accurate to better than 1 %. `accuracy` of op.yaml does not decide it: results of
-/// `Div` are exact, and those of `Einsum` are as accurate as the cases allow.
+/// Operators whose 16-bit results must be accurate to better than 1 %. The `accuracy` in op.yaml does not show it:
+/// results of `Div` are exact, and those of `Einsum` are as accurate as the cases allow.
 const ELEMENTARY: &[&str] = &[
     "Acos",
     "Acosh",
@@ -179,8 +179,8 @@ const COARSE: &[&str] = &[
     "Size",
 ];
 
-/// Operators that return tensors without a checked element after the last block: few elements, equal ones, or random ones.
-/// `Multinomial` is random, too, but each of its rows has a distribution of its own, which the cases check.
+/// Operators that return tensors without a checked element after the last block: few elements, equal ones, or random
+/// ones. `Multinomial` is random, too, but each of its rows has a separate distribution, which the cases check.
 const WITHOUT_TAIL: &[&str] = &[
     "Bernoulli",
     "ConstantOfShape",
@@ -419,7 +419,7 @@ impl Operator {
         faults
     }
 
-    /// Faults in which a version follows the text of the previous or the next one, if the meaning changed.
+    /// Faults that compute a version by the text of the previous or the next one, if the meaning changed.
     fn neighbours(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
         for pair in self.versions.windows(2) {

@@ -159,7 +159,7 @@ impl Gate {
         &self.matcher.expectations().scope
     }
 
-    /// Returns true if the expectations are those of a file or an embedded measurement, and not an empty default.
+    /// Returns true if the expectations come from a file or an embedded measurement, and are not an empty default.
     pub fn has_file(&self) -> bool {
         self.source.path.as_ref().is_some_and(|path| path.exists()) || self.source.embedded().is_some()
     }
@@ -169,7 +169,7 @@ impl Gate {
         patterns.is_empty() || patterns == self.scope()
     }
 
-    /// Returns the files that the runtime accepts according to the expectations, if they are about its version.
+    /// Returns the accepted opsets and IR versions in the expectations, if they are about the runtime's version.
     pub fn stated(&self) -> Option<&Accepted> {
         let expectations = self.matcher.expectations();
         let is_same_version = expectations.version.as_ref().is_none_or(|it| *it == self.source.runtime.version);
@@ -185,7 +185,8 @@ impl Gate {
         ))
     }
 
-    /// Fails if the file is a measurement, and the results are judged by texts that measurements are not judged by.
+    /// Fails if the file is a measurement, and the results were judged by the texts of another release than
+    /// measurements.
     pub fn check_text(&self, text: Option<TextRelease>) -> anyhow::Result<()> {
         let expectations = self.matcher.expectations();
         if expectations.exact { check_text_of_measurement(expectations.path(), text) } else { Ok(()) }
@@ -276,8 +277,8 @@ pub fn check_measured(path: &Path, results: &[CaseResult]) -> anyhow::Result<()>
     )
 }
 
-/// Writes the digests next to an expectation file, keeping the old ones of the groups in `missing`. Without digests the file is
-/// removed: the cases then have no record, and the expectations confirm nothing.
+/// Writes the digests next to an expectation file, keeping the old ones of the groups in `missing`. Without digests the
+/// file is removed: then the cases have no record, and the expectations confirm nothing.
 pub fn write_digests(path: &Path, digests: Option<MeasuredDigests>, missing: &[String]) -> anyhow::Result<()> {
     let path = MeasuredDigests::path(path);
     let place = || path.display().to_string();

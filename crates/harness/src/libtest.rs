@@ -229,8 +229,8 @@ impl Harness {
         Harness { variant, ..self }
     }
 
-    /// Judges by the texts of this ONNX release, such as `1.18.0`, or of a later one, instead of those of the release that the suite
-    /// is made for. Cases that other texts decide are open.
+    /// Judges by the texts of this ONNX release, such as `1.18.0`, or of a later one, instead of the suite's own
+    /// release. Cases that other texts decide are open.
     #[must_use]
     pub fn text(self, release: impl Into<String>) -> Harness {
         Harness { text: Some(release.into()), ..self }

@@ -114,7 +114,7 @@ impl WholeFile {
         Ok(WholeFile { file, places: Some((temporary, target)) })
     }
 
-    /// Returns the file as it is now.
+    /// Returns the file in its current state.
     pub fn file(&self) -> &File {
         &self.file
     }

@@ -176,7 +176,7 @@ fn pad(text: &str, width: usize) -> String {
     format!("{text:<width$}  ")
 }
 
-/// Adds what changed since the version before.
+/// Adds the changes since the previous version.
 pub(crate) fn changes(text: &mut String, version: &OperatorVersion, sinces: &[u32]) -> Result<(), DescribeError> {
     let Some(before) = sinces.iter().rfind(|since| **since < version.since) else { return Ok(()) };
     let diff = diff::versions(Specs::embedded(), &version.domain, &version.name, *before, version.since)?;

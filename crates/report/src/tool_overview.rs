@@ -28,7 +28,7 @@ pub struct ToolOverview {
     pub questions: Vec<String>,
     /// Number of operator versions, patterns of graphs and topics of the format that are sent to it.
     pub parts: usize,
-    /// The parts in which a case is new or has changed since the measurement.
+    /// The parts with a case that is new or has changed since the measurement.
     pub stale: Vec<String>,
 }
 

@@ -49,7 +49,7 @@ impl FolderData {
         FolderData { folder: folder.map(Path::to_owned), deadline, kept: None }
     }
 
-    /// Shares what is read with another model of the folder.
+    /// Shares the data with another model of the folder that reads the same files.
     pub(crate) fn sharing(self, kept: Option<KeptData>) -> FolderData {
         FolderData { kept, ..self }
     }

@@ -23,7 +23,7 @@ pub struct Launch {
     pub arguments: Vec<String>,
     /// Additions to its environment.
     pub environment: BTreeMap<String, String>,
-    /// Its working directory. By default it is that of the harness.
+    /// Its working directory. The default is that of the harness.
     pub folder: Option<PathBuf>,
     /// Help for a program that cannot be started.
     pub help: String,

@@ -1,7 +1,7 @@
 //! Exact no-ops around the inputs and outputs of a model, for the variant `wrapped`.
 //!
-//! The outputs are those of the case, bit for bit. What differs is what an optimizer may rewrite: each value passes
-//! through one no-op, whose operand is a constant for one half of the values, and an input for the other.
+//! The outputs are those of the case, bit for bit. But an optimizer may rewrite the model differently: each value
+//! passes through one no-op, whose operand is a constant for one half of the values, and an input for the other.
 
 use hmac_sha256::Hash;
 use onnx_conformance_reference::dtype::ElementType;
@@ -254,7 +254,7 @@ impl Additions {
         Some(name)
     }
 
-    /// Draws a number for a value and a question; the same every time.
+    /// Draws a number for a value and a question, the same number every time.
     fn choice(&self, name: &str, question: &str) -> usize {
         let digest = Hash::hash(format!("{}#{name}#{question}", self.seed).as_bytes());
         digest.iter().take(4).fold(0, |number, byte| number << 8 | usize::from(*byte))

@@ -334,17 +334,17 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
 ];
 
-/// Returns nodes that make `a`, and its shape `n`.
+/// Returns nodes that compute `a` and its shape `n`.
 fn measured(text: &str) -> String {
     format!("{text} n = Shape (a)")
 }
 
-/// A model that makes a float tensor `a` and outputs it.
+/// A model that creates a float tensor `a` and outputs it.
 fn given(text: &str, sizes: &[usize], values: &[f64]) -> Result<ValidModel, DraftError> {
     nodes(text, ("a", &declared(sizes), floats(sizes, values)))
 }
 
-/// A model that makes a tensor `a` and outputs its shape.
+/// A model that creates a tensor `a` and outputs its shape.
 fn asked(text: &str, sizes: &[i128]) -> Result<ValidModel, DraftError> {
     let declared = format!("int64[{}]", sizes.len());
     nodes(&measured(text), ("n", &declared, shape(sizes)))

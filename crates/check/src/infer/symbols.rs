@@ -17,13 +17,13 @@ const MAX_SIZE: usize = 1 << 16;
 /// Maximum length of a list whose values are all tried as sizes.
 const MAX_VALUES: usize = 16;
 
-/// Maximum number of numbers in a node from which sizes are made.
+/// Maximum number of numbers of a node that sizes are derived from.
 const MAX_NUMBERS: usize = 12;
 
 /// Maximum number of assignments of sizes to try. A node with more is not judged.
 const MAX_ASSIGNMENTS: usize = 640;
 
-/// Largest window for which a size is chosen instead of tried.
+/// Largest window that decides a size. For larger windows, sizes are tried.
 const MAX_WINDOW: i64 = 128;
 
 /// First opset at which operators broadcast as numpy does.

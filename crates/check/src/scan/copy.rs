@@ -24,10 +24,10 @@ const MAX_TENSOR_BYTES: u64 = 16 << 10;
 /// Maximum size of all kept elements in bytes; after that, only the smallest tensors keep theirs.
 const MAX_KEPT_BYTES: u64 = 16 << 20;
 
-/// Size of elements in bytes up to which a tensor always keeps them.
+/// Maximum size in bytes of elements that a tensor always keeps.
 const ALWAYS_KEPT_BYTES: u64 = 64;
 
-/// Size of encoded nodes from which they are decoded together.
+/// Minimum size in bytes of encoded nodes that are decoded together.
 const BATCH_BYTES: usize = 256 << 10;
 
 /// `ModelProto.graph`.

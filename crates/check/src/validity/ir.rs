@@ -23,7 +23,7 @@ const TRAINING: &str = "training information";
 pub struct IrFacts {
     /// The declared version.
     pub declared: Option<i64>,
-    /// The lowest version that supports everything in the file, except for what older readers skip.
+    /// The lowest version that supports everything in the file, except fields that older readers skip.
     pub lowest: i64,
     /// Features that older versions do not have, newest first; empty if the oldest version suffices.
     pub because: Vec<IrNeed>,
@@ -80,7 +80,7 @@ struct Needs {
 }
 
 impl Needs {
-    /// Adds a feature without effect on what the model computes. Decoders skip fields that they do not know.
+    /// Adds a feature that does not affect what the model computes. Decoders skip fields that they do not know.
     fn skip(&mut self, ir: i64, what: &'static str, is_used: bool) {
         if is_used && self.features.insert(what) {
             self.skipped.push(IrNeed { ir, what: what.to_owned() });

@@ -26,7 +26,7 @@ pub(super) struct Grouping<'a> {
     pub(super) judged: &'a [&'a CaseResult],
     /// True if all entries are for ids, and a mismatch that is only inexact does not end like others.
     pub(super) exact: bool,
-    /// Ids of the cases whose outcome differs from run to run. Each has an entry of its own.
+    /// Ids of the cases whose outcome differs from run to run. Each has a separate entry.
     pub(super) varying: &'a BTreeSet<String>,
 }
 

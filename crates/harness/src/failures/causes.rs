@@ -88,8 +88,8 @@ pub fn causes(results: &[CaseResult]) -> Vec<Cause<'_>> {
     all
 }
 
-/// Returns the operator that a failure counts for: that of the id, of a case between no-ops too, or the only one of the model. Other
-/// cases count for their pattern of graphs or their folder, and the flag is false.
+/// Returns the operator that a failure counts for: the one in the id, also of a case between no-ops, or the only one of
+/// the model. Other cases count for their pattern of graphs or their folder, and the flag is false.
 fn operators_of(result: &CaseResult) -> (BTreeSet<String>, bool) {
     let id = WrappedCases::plain_id(&result.id).unwrap_or(&result.id);
     if let Some(version) = CaseId::parse(id).version() {
@@ -170,7 +170,7 @@ fn title(result: &CaseResult, operators: &BTreeSet<String>, wrong_operators: &Wr
     if common.is_empty() { names() } else { common }
 }
 
-/// Returns true if a wrong shape is that of a vector of one element in the place of a scalar.
+/// Returns true if a wrong shape is a vector of one element in place of a scalar.
 fn is_scalar_as_vector(message: &str) -> bool {
     message.contains("expected shape [], got [1]")
 }

@@ -174,7 +174,7 @@ impl Findings {
         found
     }
 
-    /// Returns the cases between no-ops that end in an error that no finding explains, although the plain case does not fail. They
+    /// Returns the cases between no-ops with an unexplained error, although the case without no-ops does not fail. They
     /// do not count as unexplained failures, since the error may be about a no-op.
     pub fn errors_between_no_ops(&self, measurement: &Measurement) -> Vec<&'static str> {
         let is_error = |id: &&str| {
@@ -334,8 +334,8 @@ fn is_graph(id: &str) -> bool {
     id.split('/').next() == Some(GraphCases::GROUP)
 }
 
-/// Returns true unless a case between no-ops fails for another reason than its graph: the case without no-ops does not pass, or an
-/// error may say that a no-op has no kernel for a type, which is not told apart inside functions.
+/// Returns true unless a case between no-ops may fail for another reason than its graph. The case without no-ops may
+/// fail, too. Or a no-op may have no kernel for a type: errors inside functions do not show which node they are about.
 fn is_own_failure(measurement: &Measurement, id: &str, outcome: Outcome) -> bool {
     WrappedCases::plain_id(id).is_none_or(|plain| outcome != Outcome::Error && measurement.entry(plain).is_none())
 }

@@ -67,7 +67,7 @@ pub struct NodeAnswer {
     pub verdict: NodeVerdict,
     /// Number of similar cases that were measured: required ones, or, if there are none, recommended ones that all pass.
     pub cases: usize,
-    /// Number of these cases that ended as the verdict says.
+    /// Number of these cases whose outcome is the verdict's.
     pub of_these: usize,
     /// The first of these cases. For `Unknown`, a recommended case that fails with a setting of the node.
     #[serde(skip_serializing_if = "Option::is_none")]

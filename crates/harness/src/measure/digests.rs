@@ -34,7 +34,7 @@ pub struct UnchangedCases {
 }
 
 impl UnchangedCases {
-    /// Returns true if the case was measured as it is now.
+    /// Returns true if the case has not changed since it was measured.
     pub fn contains(&self, id: CaseId<'_>, version: Option<&OperatorVersion>) -> bool {
         let Some(version) = version else {
             // The choice of an operator version's wrapped cases depends on all its cases.
@@ -48,7 +48,7 @@ impl UnchangedCases {
         changed.is_some_and(|changed| changed.is_none_or(|changed| !changed.contain(id.path)))
     }
 
-    /// Returns true if the case was measured as it is now, and so was every other case of its operator version.
+    /// Returns true if the case and all others of its operator version have not changed since they were measured.
     pub(super) fn contains_with_version(&self, id: CaseId<'_>) -> bool {
         match id.version() {
             Some(version) => matches!(self.versions.get(&version), Some(None)),
@@ -120,8 +120,9 @@ impl MeasuredDigests {
         }
     }
 
-    /// Returns the current digests of the cases about which a tool was asked, by their ids without variant. If they are a part of the
-    /// suite, the digests say which: the ends of the part move when the suite has another number of cases.
+    /// Returns the current digests of the cases that were sent to a tool, by their ids without variant. If they are a
+    /// part of the suite, the digests name the part by its first and last id, since its ends move when the number of
+    /// cases changes.
     pub fn for_tool(ids: &BTreeSet<&str>, is_part: bool) -> MeasuredDigests {
         let mut digests = MeasuredDigests::for_cases(ids.iter().copied());
         let sorted: BTreeSet<String> = ids.iter().map(|id| id_digest(id)).collect();

@@ -1,4 +1,4 @@
-//! Cases similar to a kind of node: those of its operator version, types, settings and traits, at the nearest opset.
+//! Cases similar to a kind of node: cases with its operator version, types, settings and traits, at the nearest opset.
 
 use std::collections::{BTreeMap, BTreeSet};
 

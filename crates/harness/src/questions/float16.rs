@@ -158,8 +158,8 @@ fn takes_half(model: &ModelProto, name: &str) -> bool {
     found == Some(ValueType::Tensor(ElementType::Float16))
 }
 
-/// Compares an output in half precision with that of the original model. Values that half precision does not hold are not judged,
-/// and neither are those of other types, such as indices: a tie may be resolved otherwise.
+/// Compares an output in half precision with that of the original model. Values out of range of half precision are not
+/// judged. Neither are values of other types, such as indices, since a tie may be resolved differently.
 fn compare(expected: &Value, actual: &Value) -> Result<(), (Outcome, String)> {
     let (Some(expected), Some(actual)) = (expected.as_tensor(), actual.as_tensor()) else { return Ok(()) };
     if expected.shape() != actual.shape() {

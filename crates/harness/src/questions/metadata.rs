@@ -75,7 +75,7 @@ impl fmt::Display for MetadataCounts {
     }
 }
 
-/// The IR version from which other parts than the model have `metadata_props`.
+/// The first IR version in which parts other than the model have `metadata_props`.
 const IR_OF_ENTRIES: i64 = 10;
 
 /// The documentation of every part.

@@ -14,7 +14,7 @@ use crate::run::{CaseResult, ProcessorFeature, ProcessorFeatures, Shard};
 /// Version of the format.
 const FORMAT: u32 = 2;
 
-/// Largest size of a line in bytes, many times that of any result.
+/// Maximum size of a line in bytes, much larger than any result.
 const MAX_LINE: u64 = 2 << 20;
 
 /// The first line of a results file.
@@ -80,8 +80,8 @@ pub struct Selected {
 }
 
 impl Header {
-    /// Creates the header of a run of a runtime on this machine, by the texts of the suite's release. Requests to optimize a model
-    /// decide no outcome, so the header does not say whether the runtime answers them.
+    /// Creates the header of a run of a runtime on this machine, by the texts of the suite's release. Requests to
+    /// optimize a model affect no outcome, so the header does not record whether the runtime answers them.
     pub fn new(runtime: Declaration, digest: String, selected: Selected) -> Header {
         Header {
             format: FORMAT,
@@ -227,7 +227,7 @@ fn write_line<T: Serialize>(out: &mut dyn Write, value: &T) -> Result<(), Result
     Ok(out.flush()?)
 }
 
-/// Reads a results file, in which every case has at most one result. A last line that was cut off is ignored.
+/// Reads a results file. Fails if a case has more than one result. A last line that was cut off is ignored.
 pub fn read_results(file: &mut dyn BufRead) -> Result<Read, ResultsError> {
     /// The first field of every version of the format.
     #[derive(Deserialize)]

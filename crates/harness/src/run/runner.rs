@@ -87,7 +87,7 @@ impl<'a> Runner<'a> {
         });
     }
 
-    /// Runs the cases of the first group. The others have the same single case, and get its result.
+    /// Runs the cases of the first group. The other groups consist of the same single case, and get its result.
     fn run_group(&self, same: &[&SelectedGroup<'_>], declaration: &Declaration, event: &dyn Fn(Event)) {
         let plan = self.plan;
         let Some(first) = same.first().filter(|_| !self.stop.is_set()) else { return };

@@ -50,7 +50,8 @@ pub(super) enum Steps {
     None,
     /// A single node rounds to steps, so an integer may be one step away.
     One,
-    /// Several nodes compute with steps; this many of them quantize. A step that is rounded the other way changes all that follows.
+    /// Several nodes compute with steps; this many of them quantize. A step that is rounded in the other direction
+    /// changes everything after it.
     Several(u32),
 }
 
@@ -87,7 +88,7 @@ impl Steps {
     }
 }
 
-/// Roundings in the computation of an output that are coarser than those of its type.
+/// Roundings in the computation of an output that are coarser than its type's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Roundings {
     /// Steps of a quantization.

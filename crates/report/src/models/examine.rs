@@ -33,7 +33,7 @@ pub fn examine(path: &Path, questions: &CheckQuestions, limits: &Limits) -> Mode
     catching(&file, || examine_file(path, questions, limits))
 }
 
-/// Returns the report, or one that says that the program failed.
+/// Returns the report, or a report of a failure of this program.
 fn catching(file: &str, report: impl FnOnce() -> ModelReport) -> ModelReport {
     // Files share only the measurements, which are immutable, and hosts, which have their own locks.
     std::panic::catch_unwind(AssertUnwindSafe(report)).unwrap_or_else(|panic| {

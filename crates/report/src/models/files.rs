@@ -114,8 +114,8 @@ pub enum FilesError {
     Nothing(String),
 }
 
-/// Returns the model files in these paths: a path to a file as it is, and all files below a folder that end in `.onnx`. `-` is
-/// standard input.
+/// Returns the model files of these paths: each file itself, and all files below a folder whose names end in `.onnx`.
+/// `-` is standard input.
 pub fn model_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FilesError> {
     let mut files = Vec::new();
     for path in paths {

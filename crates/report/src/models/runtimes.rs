@@ -292,8 +292,8 @@ impl RuntimeReport {
         }
     }
 
-    /// Creates the report on a model that breaks rules of ONNX, for a started runtime: the result of the whole model. What cases
-    /// say about its nodes holds for valid models only.
+    /// Creates the report on a model that breaks rules of ONNX, for a started runtime: the result of the whole model.
+    /// The results of similar cases apply only to valid models.
     pub(super) fn of_invalid(probe: &RuntimeProbe, origin: &Origin<'_>, limits: &Limits) -> RuntimeReport {
         let declaration = probe.host.declaration();
         let (tried, not_tried) = match try_file(probe, origin, limits) {
@@ -499,8 +499,8 @@ fn try_file(probe: &RuntimeProbe, origin: &Origin<'_>, limits: &Limits) -> Resul
     try_model(probe, &bytes.into(), folder, limits)
 }
 
-/// Returns the verdict on a model that was tried. If its result is unknown, the worst of its nodes counts, unless that only says
-/// that the model does not load.
+/// Returns the verdict on a model that was tried. If its result is unknown, the worst verdict of its nodes counts,
+/// unless this verdict is that the model does not load.
 fn tried_verdict(result: TriedResult, of_nodes: RuntimeVerdict) -> RuntimeVerdict {
     match result {
         TriedResult::Runs | TriedResult::RunsUncompared => RuntimeVerdict::Runs,

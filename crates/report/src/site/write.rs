@@ -166,7 +166,7 @@ pub struct Extra {
     pub evidence: Vec<(String, usize)>,
     /// The standard's texts, from an installed package, to show their differences.
     pub texts: Option<StandardTexts>,
-    /// The program that runs in the browser, as WebAssembly. Without it the pages say that they cannot compute.
+    /// The program that runs in the browser, as WebAssembly. Without it the pages state that they cannot compute.
     pub module: Option<Vec<u8>>,
     /// Address at which the site is published. With it the site has a map for search engines and a page for unknown addresses.
     pub base_url: Option<BaseUrl>,

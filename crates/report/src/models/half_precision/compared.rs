@@ -86,7 +86,7 @@ impl Compared {
         *worst = worst.max(difference);
     }
 
-    /// Compares the values of subgraphs, those of each run of a subgraph with each other.
+    /// Compares the values of subgraphs, run by run.
     pub(super) fn add_inner(&mut self, half: &HalfModel, before: Option<&InnerValues>, after: Option<&InnerValues>) {
         let Some((before, after)) = before.zip(after) else {
             self.is_inner_unknown = true;

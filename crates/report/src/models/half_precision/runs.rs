@@ -102,7 +102,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Runs a model and records all values of the main graph, and those of subgraphs with these names.
+    /// Runs a model and records all values of the main graph, and the values of subgraphs with these names.
     fn run(
         &self,
         bytes: &Bytes,
@@ -129,7 +129,7 @@ impl<'a> Runs<'a> {
         Ok(Ran { outputs, values, inner: seen.inner })
     }
 
-    /// Returns what each node of the main graph loses on its own, by its position in the original graph.
+    /// Returns the loss of precision of each node of the main graph alone, by its position in the original graph.
     pub(super) fn errors_alone(&self, half: &HalfModel) -> Result<BTreeMap<usize, Alone>, OverLimit> {
         let (before, after) = (weights(self.question.model), weights(&half.model));
         let mut worst: BTreeMap<usize, Alone> = BTreeMap::new();
@@ -150,7 +150,7 @@ impl<'a> Runs<'a> {
         Ok(worst)
     }
 
-    /// Returns what a node loses on the values of a run; `None` if it cannot be compared.
+    /// Returns the loss of precision of a node on the values of a run; `None` if it cannot be compared.
     fn alone(
         &self,
         half: &HalfModel,
