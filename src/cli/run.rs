@@ -329,9 +329,9 @@ fn keep_unchanged(place: &str, read: &mut Read, header: &Header, suite: &Suite) 
     Ok(())
 }
 
-/// Returns the outcomes of the embedded measurement for the cases that have not changed since, and removes the cases from the plan.
-/// The header then names the features that both processors have, or none if the measurement does not name its processor. Graphs
-/// are run again if the runtime is asked what it rewrites.
+/// Returns the outcomes of the embedded measurement for the cases that have not changed since, and removes the cases
+/// from the plan. The header then names the features that both processors have, or none if the measurement does not
+/// name its processor. Graphs are run again if the runtime's rewrites are requested.
 fn keep_measured(header: &mut Header, plan: &mut Plan<'_>, is_asked: bool) -> anyhow::Result<Vec<CaseResult>> {
     let runtime = &header.runtime;
     let place = format!("{} {}", escape::line(&runtime.name), escape::line(&runtime.version));
@@ -349,7 +349,7 @@ fn keep_measured(header: &mut Header, plan: &mut Plan<'_>, is_asked: bool) -> an
     Ok(kept)
 }
 
-/// Returns an error if a tool, which runs no models, is asked for outputs.
+/// Returns an error if a tool, which runs no models, would have to compute outputs.
 fn check_question(subject: &Declaration, variant: Variant) -> Result<(), Usage> {
     if variant.question() != Question::Run || subject.answers(Question::Run) {
         return Ok(());
@@ -551,7 +551,7 @@ impl Arguments {
         std::iter::once(terminal).chain(rewrites).chain(self.reports.reporters()).collect()
     }
 
-    /// Starts the runtime that is asked what it rewrites, if it is asked.
+    /// Starts the runtime that reports its rewrites, if they are requested.
     fn open_optimizer(&self, declaration: &Declaration, stop: &Stop) -> anyhow::Result<Option<Box<dyn Host + Send>>> {
         if self.rewrites { open_optimizer(&self.runtime, declaration, stop) } else { Ok(None) }
     }

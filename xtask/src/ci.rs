@@ -433,7 +433,7 @@ fn on_adapters(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The parts of the suite about which tools are asked.
+/// The parts of the suite that are sent to tools.
 const ASKED: [&str; 6] = [
     "ai.onnx/Identity-14",
     "ai.onnx/If-13",
@@ -443,8 +443,8 @@ const ASKED: [&str; 6] = [
     "ai.onnx/Squeeze-13",
 ];
 
-/// Asks tools about a few parts of the suite, and compares the answers with their newest measurements. A part that has changed since
-/// is omitted.
+/// Sends a few parts of the suite to tools, and compares the answers with their newest measurements. A part that has
+/// changed since is omitted.
 fn tools() -> Result<()> {
     let measured = tool_overviews()?;
     for (name, question) in Runtimes::embedded()?.tools_in_ci() {
@@ -481,7 +481,7 @@ fn part(arguments: &Arguments) -> Result<Option<String>> {
     Ok(Some(part))
 }
 
-/// Returns `true` for the part that also runs what the other fifteen leave out.
+/// Returns `true` for the part that also runs what the other fifteen omit.
 fn is_first_part(arguments: &Arguments) -> Result<bool> {
     Ok(part(arguments)?.is_none_or(|part| part.starts_with("1/")))
 }
@@ -496,8 +496,8 @@ fn run_cases(name: &str, options: &[&str]) -> Result<()> {
     run(Command::new(copies().join(PROGRAM)).args(["run", "--runtime", &own(name)]).args(options))
 }
 
-/// Runs the samples that a filter selects of a runtime's findings that its newest measured version shows. The gate fails if one no longer fails.
-/// Adapters that are tested on every case run theirs with the whole suite.
+/// Runs the samples of a runtime's findings that its newest measured version shows and a filter selects. The gate fails
+/// if one no longer fails. Adapters that are tested on every case run theirs with the whole suite.
 fn samples(name: &str, filter: &Filter) -> Result<()> {
     let newest = Measurements::embedded().newest(name)?.context("the runtime is not measured")?;
     let mut ids = String::new();

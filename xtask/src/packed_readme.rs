@@ -1,4 +1,5 @@
-//! README of the packages: the one of the checkout without links to its files, which nobody has who installs a package.
+//! README of the packages: the README of the checkout without links to its files, which an installed package does not
+//! have.
 
 use std::fs;
 

@@ -51,8 +51,9 @@ fn operators() -> Vec<Operator> {
     operators
 }
 
-// The lists of operators below belong to the faults, not to the operators: each says to which kernels a wrong computation
-// applies, or of which the suite must detect it. What the signatures decide is derived in `Operator`.
+// The lists of operators below belong to the faults, not to the operators: each names the kernels that a wrong
+// computation applies to, or for which the suite must detect it. Facts that follow from the signatures are derived in
+// `Operator`.
 
 /// Operators that sum over axes of their first input, with the axes that the faulty sum takes.
 const SUMS: &[(&str, Linear)] = &[
@@ -132,8 +133,8 @@ const ELEMENTARY: &[&str] = &[
     "Tanh",
 ];
 
-/// Operators that use whole rows, including the elements after the first ones. The number of elements that the faulty kernel
-/// reads is a demand on the rows of the cases.
+/// Operators that use whole rows, each with the number of elements of a row that the faulty kernel reads. The cases
+/// need longer rows.
 const ROWS: &[(&str, usize)] = &[
     ("ArgMax", 4096),
     ("ArgMin", 4096),

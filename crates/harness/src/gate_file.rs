@@ -176,7 +176,8 @@ impl Gate {
         expectations.accepts.as_ref().filter(|_| is_same_version)
     }
 
-    /// Returns a problem if the file states other accepted files than the runtime accepts, and both are of the same version.
+    /// Returns a problem if the file states other opsets or IR versions than the runtime accepts, and both have the
+    /// same version.
     pub fn other_than(&self, accepted: &Accepted) -> Option<String> {
         let stated = self.stated().filter(|stated| *stated != accepted)?;
         let path = self.matcher.expectations().path();
@@ -260,7 +261,8 @@ pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Fails if cases were not sent for other reasons than unaccepted files, since a measurement lists the outcome of every case.
+/// Fails if cases were not sent, unless the runtime does not accept their files, since a measurement lists the outcome
+/// of every case.
 pub fn check_measured(path: &Path, results: &[CaseResult]) -> anyhow::Result<()> {
     let is_file = |result: &&CaseResult| {
         let what = result.message.strip_suffix(" is not declared").and_then(|what| what.parse().ok());
@@ -298,8 +300,8 @@ pub fn write_digests(path: &Path, digests: Option<MeasuredDigests>, missing: &[S
     }
 }
 
-/// Writes the shares of error bounds that results take next to an expectation file, keeping the old ones of operator versions that
-/// were not run as a whole. Without results, which then are of cases that are not the project's own, the file is removed.
+/// Writes the used shares of error bounds next to an expectation file. Operator versions that were not run as a whole
+/// keep their old shares. Without results, because the cases are not the project's own, the file is removed.
 pub fn write_accuracy(path: &Path, results: Option<&[CaseResult]>, missing: &[String]) -> anyhow::Result<()> {
     let path = MeasuredAccuracy::path(path);
     let place = path.display().to_string();
@@ -339,7 +341,7 @@ pub fn measured_path(runtime: &Declaration) -> PathBuf {
     folder(runtime).join(&runtime.name).join(format!("{version}.yaml"))
 }
 
-/// Returns true if two versions are one release, or builds before it.
+/// Returns true if two versions are the same release, or builds before it.
 fn is_same_release(a: &str, b: &str) -> bool {
     without_build(a) == without_build(b)
 }

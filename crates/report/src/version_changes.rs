@@ -50,8 +50,8 @@ enum Source<'a> {
 /// Ending of a case on one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// The case was not measured, has changed since, or the standard leaves the answer open. A measurement may list none of its
-    /// crashes in open cases, so silence about an open case is not an answer.
+    /// The case was not measured, has changed since, or the standard leaves the answer open. A measurement may omit
+    /// crashes in open cases, so a missing entry for an open case is not an answer.
     Unknown,
     /// The runtime was not given the case, or the outcome proves nothing.
     NotTaken,
@@ -68,7 +68,7 @@ struct Judged {
 }
 
 impl Judged {
-    /// Returns true if both have one outcome, and both or neither of two mismatches are only inexact.
+    /// Returns true if both have the same outcome, and both or neither of two mismatches are only inexact.
     fn is_like(self, other: Judged) -> bool {
         self.key() == other.key()
     }

@@ -312,9 +312,9 @@ fn read(output: &Output, path: &Path) -> Result<Value, Problem> {
     }
 }
 
-/// Returns the value of a message whose kind is not the declared one. A tensor in place of an optional one is a wrong type, not a
-/// damaged file. Such a message has exactly the bytes that are written for the value. A sequence of one tensor and an optional tensor
-/// have the same bytes, so they cannot be told apart.
+/// Returns the value of a message whose kind is not the declared one. A tensor in place of an optional one is a wrong
+/// type, not a damaged file. Such a message has exactly the bytes that are written for the value. A sequence of one
+/// tensor and an optional tensor have the same bytes, so they cannot be distinguished.
 fn of_another_kind(bytes: &Bytes, output: &Output) -> Option<Value> {
     let element = output.value_type.element_type();
     let tensor = || Box::new(ValueType::Tensor(element));

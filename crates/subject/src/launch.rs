@@ -230,7 +230,7 @@ struct Installation {
 }
 
 impl Installation {
-    /// Returns the installation of the adapter in a folder; the name of the folder is that of the adapter.
+    /// Returns the installation of the adapter in a folder; the name of the folder is the name of the adapter.
     fn for_adapter(folder: &Path, installed: &Path) -> Installation {
         let root = folder.parent().and_then(Path::parent).unwrap_or(folder);
         let target = root.join("target").join("adapters").join(folder.file_name().unwrap_or_default());

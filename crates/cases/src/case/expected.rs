@@ -37,7 +37,7 @@ pub enum Expected<V = Value, T = Tensor> {
     Unspecified(ValueType, Option<Vec<usize>>),
     /// A sample from the same distribution as this one. Type, shape and, within chance, the mean must agree.
     SameMeanAs(T),
-    /// Each element is 0 or that of the source times 1 / (1 - ratio). The number of zeros is tested statistically.
+    /// Each element is 0 or the source's element times 1 / (1 - ratio). The number of zeros is tested statistically.
     DropoutOf {
         /// The input of the dropout.
         source: T,

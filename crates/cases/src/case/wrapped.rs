@@ -63,7 +63,7 @@ impl NoOp {
         NoOp::Function,
     ];
 
-    /// Returns the operators that it consists of, and the first opset at which it is written as here.
+    /// Returns the operators that it consists of, and the first opset where this form is valid.
     const fn operators(self) -> (&'static [&'static str], u32) {
         match self {
             NoOp::TransposePair => (&["Transpose"], 1),

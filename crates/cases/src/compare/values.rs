@@ -118,8 +118,8 @@ pub fn compare_bounded(expected: &Tensor, bound: &Tensor, actual: &Value) -> Res
     compare_reals(expected, actual, &rule)
 }
 
-/// Returns the result of several comparisons: the largest distance of all, or the first difference. Its distance is also that of
-/// the other differences.
+/// Returns the result of several comparisons: the largest distance of all, or the first difference. The other
+/// differences have the same distance.
 pub fn all_of(results: impl IntoIterator<Item = Result<Agreement, Difference>>) -> Result<Agreement, Difference> {
     let mut sum = Ok(Agreement::default());
     for next in results {

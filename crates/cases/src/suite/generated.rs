@@ -46,7 +46,7 @@ impl Generated {
         Generated { given: Some(operators), text: TextRelease::newest() }
     }
 
-    /// Returns the cases with their levels by the texts of this release, instead of those of the suite's.
+    /// Returns the cases with their levels by the texts of this release, instead of the suite's release.
     #[must_use]
     pub fn by_text(self, text: TextRelease) -> Generated {
         Generated { text, ..self }

@@ -28,7 +28,8 @@ static PR: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pr.z"));
 pub enum Profile {
     /// Some 200 cases that show whether a binding passes values of every type unchanged.
     Values,
-    /// Some 6,000 cases for each change of a runtime: every operator version and type, and most of what the whole suite detects.
+    /// About 6,000 cases to run for each change of a runtime: every operator version and type. They detect most of what
+    /// the whole suite detects.
     Pr,
     /// The cases that use float wherever their operator version allows it, without those with many elements.
     Float,

@@ -366,7 +366,7 @@ pub fn records() -> Result<Vec<(String, String)>, GenerateError> {
     Ok(records)
 }
 
-/// Returns the paths of the embedded records that were made from other files than the embedded ones.
+/// Returns the paths of embedded records that do not belong to the embedded files.
 pub fn stale_records() -> Vec<String> {
     let is_stale = |operator: &&str| {
         OperatorRecord::embedded(operator).is_none_or(|index| index.source != digest_of_sources(operator))

@@ -20,7 +20,7 @@ use crate::facts::{NodeFacts, ValueFact};
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     taken: HashSet<String>,
-    /// The last number used for each stem, so that a frequent stem is not counted from the start again.
+    /// The last number used for each stem, so that a frequent stem is not counted from the start each time.
     numbers: HashMap<String, u64>,
 }
 

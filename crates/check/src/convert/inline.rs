@@ -32,7 +32,7 @@ pub struct Inlined {
     pub kept: BTreeSet<String>,
 }
 
-/// Replaces the calls of functions. Values and nodes of a function get names that begin with that of the call.
+/// Replaces the calls of functions. Values and nodes of a function get names that begin with the name of the call.
 pub fn inline_functions(model: &ModelProto, deadline: &Deadline) -> Inlined {
     inline_functions_except(model, &BTreeSet::new(), deadline)
 }

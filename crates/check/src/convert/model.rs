@@ -166,7 +166,7 @@ pub fn convert_inferred(inferred: &Inferred, target: &Target, deadline: &Deadlin
     Err(converter.refusal)
 }
 
-/// First IR version in which initializers need not be inputs, and those of a subgraph must not be.
+/// First IR version in which initializers need not be inputs, and initializers of a subgraph must not be.
 pub(super) const PLAIN_INITIALIZERS: i64 = 4;
 
 /// Change of the initializers of subgraphs. Before IR version 4, they are inputs behind those that the node passes.

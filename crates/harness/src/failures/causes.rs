@@ -1,4 +1,4 @@
-//! Causes of failures: what failing cases of different operators and versions have in common.
+//! Causes of failures: common properties of failing cases, across operators and versions.
 //!
 //! Errors, deaths and wrong types share a cause if their messages are equal apart from names and numbers. Missing features share one if
 //! their names are equal. The cause of wrong values and shapes is the kernel of their operator, in all versions, or the pattern of their
@@ -16,7 +16,7 @@ use crate::failures::known_difference::known_difference;
 use crate::measure::Severity;
 use crate::run::{ANY_TEXT, CaseResult, Outcome, common_message};
 
-/// Smallest number of operators whose wrong values or shapes break a rule, for the rule to be the cause.
+/// Minimum number of operators with wrong values or shapes that break the same rule, for the rule to be their cause.
 const FEWEST_OPERATORS: usize = 3;
 
 /// Operators whose own cases have wrong values or shapes.

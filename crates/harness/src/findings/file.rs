@@ -104,7 +104,7 @@ pub enum FindingError {
         /// The problem.
         error: FilterError,
     },
-    /// Two findings of a runtime have the same id, or the file is about a different runtime than its name.
+    /// Two findings of a runtime have the same id, or the file is about a runtime other than the one in its name.
     #[error("{path}: {rule}")]
     Rule {
         /// The file.
@@ -133,8 +133,8 @@ impl Findings {
         self.0.iter()
     }
 
-    /// Returns the finding for a case that failed on a runtime, at any level of its optimizer. A wrapped case without one fails for the reason that the case
-    /// without no-ops fails for, if there is one.
+    /// Returns the finding for a case that failed on a runtime, at any level of its optimizer. A wrapped case without a
+    /// finding has the finding of the case without no-ops, if there is one.
     pub fn for_case(&self, runtime: &str, id: &str) -> Option<&Finding> {
         let runtime = at_level(runtime).map_or(runtime, |(runtime, _)| runtime);
         let about = |id: &str| self.0.iter().find(|finding| finding.runtime == runtime && finding.is_about(id));

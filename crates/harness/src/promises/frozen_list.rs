@@ -41,7 +41,7 @@ pub enum FrozenListError {
         /// The text.
         text: String,
     },
-    /// The version is later than that of this program.
+    /// The version is later than this program's suite.
     #[error("suite {version} is later than suite {SUITE_VERSION} of this program; update the program")]
     Later {
         /// The version.
@@ -121,7 +121,8 @@ impl FrozenList {
         Ok(FrozenList { suite: SUITE_VERSION.to_owned(), cases: made.into_iter().flatten().collect() })
     }
 
-    /// Returns the cases of an operator version if all that `records/` has are in the list, with the same levels and digests.
+    /// Returns the cases of an operator version if the list has all its cases in `records/`, with the same levels and
+    /// digests.
     fn recorded(&self, group: &str) -> Option<Vec<(String, FrozenCase)>> {
         let version: OperatorVersion = group.parse().ok()?;
         let same = |case: &RecordedCase| {

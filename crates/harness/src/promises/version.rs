@@ -8,7 +8,7 @@ pub fn suite_version(suite: &str) -> Option<&str> {
     suite.split(' ').next().filter(|word| word.contains('.'))
 }
 
-/// Returns true if a version is later than that of this program.
+/// Returns true if a version is later than this program's.
 pub fn is_later(version: &str) -> bool {
     version_numbers(version) > version_numbers(SUITE_VERSION)
 }

@@ -3,7 +3,7 @@
 
 use crate::run::{Shard, ShardError};
 
-/// Variable that names the shard itself and takes precedence over those of schedulers: `2/8`.
+/// Variable that names the shard itself and takes precedence over the variables of schedulers: `2/8`.
 const OWN: &str = "ONNX_CONFORMANCE_SHARD";
 
 /// Index of a task in a Slurm array. It begins at `SLURM_ARRAY_TASK_MIN`.

@@ -13,15 +13,15 @@ use crate::models::closeness::{closeness, half_type};
 /// Absolute tolerance added for cancellation, in unit roundoffs of the type relative to the largest element.
 const ROUNDOFFS: f64 = 32.0;
 
-/// Absolute tolerance of computations with one quantization and further nodes, relative to the largest element. That of several
-/// ones grows with the square root of their number, since they round either way.
+/// Absolute tolerance of computations with one quantization and further nodes, relative to the largest element. With
+/// several quantizations, it grows with the square root of their number, since they round in either direction.
 const STEPS: f64 = 1.0 / 64.0;
 
 /// Largest tolerance of computations with quantizations, relative to the largest element.
 const MOST_STEPS: f64 = 1.0 / 8.0;
 
-/// Largest difference of all elements behind several quantizations, relative to the elements, as root mean squares. Roundings either way
-/// average out, and a factor that is off does not.
+/// Largest difference of all elements after several quantizations, relative to the elements, as root mean squares.
+/// Roundings in either direction average out, but a wrong factor does not.
 const MOST_DEVIATION: f64 = 1.0 / 32.0;
 
 /// Allowed difference of 8-bit integers in steps, after several nodes, one of them quantizing: 1/64 of their range.
@@ -130,7 +130,7 @@ pub(super) fn difference(expected: &Value, actual: &Value, roundings: Roundings)
     (!are_steps_away(expected, actual, most)).then_some(difference.message)
 }
 
-/// Describes the difference of all elements together behind several quantizations, if it is larger than roundings explain.
+/// Describes the difference of all elements together after several quantizations, if roundings do not explain it.
 fn deviation(expected: &Value, actual: &Value) -> Option<String> {
     let (expected, actual) = (expected.as_tensor()?.floats(), actual.as_tensor()?.floats());
     let finite = expected.iter().zip(&actual).filter(|(one, other)| one.is_finite() && other.is_finite());

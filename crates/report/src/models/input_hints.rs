@@ -17,10 +17,10 @@ const IMAGE_SIZES: [usize; 3] = [32, 64, 224];
 /// Maximum number of known sizes to try.
 const MAX_SIZES: usize = 12;
 
-/// Largest size of a dimension that is taken from a constant.
+/// Largest size of a dimension that may come from a constant.
 const MAX_SIZE: i64 = 4096;
 
-/// Maximum number of unknown dimensions that get a size of their own.
+/// Maximum number of unknown dimensions that get separate sizes.
 const MAX_DIMENSIONS: usize = 4;
 
 /// Maximum number of ways.

@@ -485,7 +485,7 @@ fn refusal(measurement: &Measurement, facts: &ModelFacts) -> Option<String> {
     })
 }
 
-/// Returns the text behind a colon, if there is one.
+/// Returns the text after a colon, if there is one.
 fn after_colon(text: Option<&str>) -> String {
     text.map(|text| format!(": {text}")).unwrap_or_default()
 }

@@ -28,7 +28,7 @@ pub(super) const REPLACEMENTS: &[Replacement] = &[
     Replacement { operator: "ThresholdedRelu", replace: thresholded_relu },
 ];
 
-/// The type in which a body computes: float for narrower types, so that only the result is rounded.
+/// The type that a body computes in: float for narrower types, so that only the result is rounded.
 pub(super) fn wide(element: ElementType) -> Step<ElementType> {
     match element {
         ElementType::Float | ElementType::Double => Ok(element),

@@ -242,7 +242,7 @@ impl Labels {
         }
     }
 
-    /// Adds a Gather of the label at each place.
+    /// Adds a Gather that selects the label at each position.
     fn name(&self, draft: &mut Draft, places: &str, output: &str) -> Step {
         let labels = draft.add_constant("labels", &self.tensor()?);
         let attributes = vec![attributes::int("axis", 0)];

@@ -1,4 +1,4 @@
-//! Comparison of both models as a whole, and the nodes that stay in float because of it.
+//! Comparison of both models as a whole, and the nodes that it keeps in float.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -135,8 +135,9 @@ impl Compared {
         nodes.filter_map(|node| Some((node.id, over(node.outputs)?))).collect()
     }
 
-    /// Returns the nodes in half precision before the nodes that stay in float because of their inputs, if the outputs of these
-    /// still have too large an error. A difference of near values needs all that computes them.
+    /// Returns the nodes in half precision before the nodes that stay in float because of their inputs, if the outputs
+    /// of these still have too large an error. For a difference of close values, all nodes that compute these must stay
+    /// in float.
     pub(super) fn before_sensitive(
         &self,
         half: &HalfModel,

@@ -11,7 +11,7 @@ use super::question::HalfQuestion;
 use super::runs::Runs;
 use crate::models::proof::{OverLimit, Proof};
 
-/// Maximum number of models to compare: keeping a node in float may show an overflow behind it, or an error before it.
+/// Maximum number of models to compare: keeping a node in float may reveal an overflow after it, or an error before it.
 const MAX_ROUNDS: usize = 8;
 
 /// Converted model with its comparison.

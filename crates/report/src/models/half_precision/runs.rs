@@ -72,7 +72,7 @@ impl<'a> Runs<'a> {
         self.run(&self.bytes, &inputs, &mut std::iter::empty())
     }
 
-    /// Decides for float as the reference if the model does not run in double, or computes something else.
+    /// Selects float as the reference if the model does not run in double, or computes something different there.
     fn check_double(&mut self, number: usize, way: usize, float: &Ran) -> Result<(), OverLimit> {
         let Some(wide) = &self.wide else { return Ok(()) };
         let (_, inputs) = (self.question.inputs)(number, way).map_err(over_limit)?;

@@ -27,7 +27,7 @@ pub struct TraceQuestion<'a> {
     pub inputs: &'a [Named],
     /// The runtime.
     pub runtime: &'a dyn Host,
-    /// The runtime whose values are taken as correct.
+    /// The runtime whose values count as correct.
     pub reference: Reference<'a>,
     /// Types of values that were inferred. The built-in executor needs none.
     pub types: BTreeMap<String, ValueType>,

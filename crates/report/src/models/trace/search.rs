@@ -124,7 +124,8 @@ impl Search<'_> {
         }
     }
 
-    /// Searches between random nodes, each time with the reference's values, since outputs behind them cannot be compared.
+    /// Searches between random nodes, each time with the reference's values, since outputs after a random node cannot
+    /// be compared.
     fn behind_random_nodes(&mut self) -> Result<Option<TraceOutcome>, TraceError> {
         let random: Vec<usize> = self.divided.random().iter().copied().collect();
         if random.is_empty() {
@@ -200,7 +201,7 @@ impl Search<'_> {
         Ok(Some(self.pruned(from..to, found)?))
     }
 
-    /// Removes the nodes from which the different output is not computed, if it stays different.
+    /// Removes the nodes that the different output does not depend on, if it stays different.
     fn pruned(&mut self, range: Range<usize>, found: Examined) -> Result<Examined, TraceError> {
         let Ending::Differs { output, .. } = &found.ending else { return Ok(found) };
         let Some(name) = found.outputs.get(*output).cloned() else { return Ok(found) };
@@ -292,7 +293,7 @@ impl Search<'_> {
         }
     }
 
-    /// Describes a part that shows the difference, or a single node of it that is beyond its own bound.
+    /// Describes a part that shows the difference, or a single node of it that exceeds its own bound.
     fn found(&mut self, found: Examined) -> Result<TraceOutcome, TraceError> {
         if found.nodes.len() > 1 {
             if let Some((alone, message)) = self.beyond_own_bound(&found)? {
@@ -304,7 +305,7 @@ impl Search<'_> {
         Ok(self.traced(found, Fault::Node, None))
     }
 
-    /// Returns the first node of a part that is beyond the bound of its operator when it runs alone.
+    /// Returns the first node of a part that exceeds the bound of its operator when it runs alone.
     fn beyond_own_bound(&mut self, part: &Examined) -> Result<Option<(Examined, String)>, TraceError> {
         if !matches!(part.ending, Ending::Differs { .. }) {
             return Ok(None);
