@@ -87,7 +87,8 @@ struct Step {
 enum Lane {
     /// Compilation and tests of the workspace.
     Workspace,
-    /// The program, packages and site as users get them, which mostly wait for processes. Then what needs no build.
+    /// The program, packages and site as users get them, which mostly wait for processes. Then the steps that need no
+    /// build.
     Users,
 }
 
@@ -401,7 +402,8 @@ fn on_adapters(arguments: &Arguments) -> Result<()> {
     let part = part(arguments)?;
     for name in &whole()? {
         run(Command::new(copies().join(PROGRAM)).args(["run", "--smoke", "--runtime", &own(name)]))?;
-        // Two refusals hang onnx.reference until the timeout, and its largest model takes half of it beside a browser.
+        // Two refusals hang onnx.reference until the timeout, and its largest model takes half of the timeout while a
+        // browser runs.
         run_cases(name, &[&["--timeout", "60"], words(part.as_ref()).as_slice()].concat())?;
         if part.is_some() {
             samples(name, &Filter::default())?;
@@ -521,7 +523,7 @@ fn older_releases(arguments: &Arguments) -> Result<()> {
     for name in &whole()? {
         let expectations = format!("expectations/releases/{name}.yaml");
         let options = ["--expectations", &expectations, "onnx-*/**", &newest];
-        // Of onnx.reference, the largest models take half of the usual limit beside the other lane.
+        // The largest models of onnx.reference take half of the usual limit while the other lane runs.
         run_cases(name, &[&["--timeout", "180"], &options[..], &words(part.as_ref())].concat())?;
     }
     Ok(())

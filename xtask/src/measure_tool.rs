@@ -86,7 +86,8 @@ fn measure(asking: &Asking<'_>, version: &str, adapter: Option<String>) -> Resul
     write(&path, &measured, &MeasuredDigests::for_tool(&asked, shard.is_some()))
 }
 
-/// Reads the measurement at a path with its digests; `None` if there is none, or if it has no digests, so that all of it is stale.
+/// Reads the measurement at a path with its digests; `None` if there is none, or if it has no digests, in which case
+/// all of it is stale.
 fn earlier(path: &Path) -> Result<Option<EarlierAnswers>> {
     let digests = MeasuredDigests::path(path);
     if !path.exists() || !digests.exists() {

@@ -61,7 +61,8 @@ pub enum CasesError {
     KnownFailures(String),
 }
 
-/// Cases of the suite in the order of their ids. The models of an operator version are made when the first of them is reached.
+/// Cases of the suite in the order of their ids. The models of an operator version are made when the iterator reaches
+/// the first one.
 pub struct Cases {
     suite: Suite,
     /// Ids of the cases that are left, the next one last.

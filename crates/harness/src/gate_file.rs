@@ -224,7 +224,7 @@ impl Gate {
             _ => text,
         };
         write(path, &text)?;
-        // Results of other variants confirm nothing.
+        // Results of other variants confirm no output.
         if run.variant == Variant::Runtime && matcher.expectations().exact {
             let ids = run.results.iter().map(|result| result.id.as_str());
             write_digests(path, self.is_recorded.then(|| MeasuredDigests::for_cases(ids)), run.missing)?;
@@ -351,7 +351,8 @@ pub fn is_published(version: &str) -> bool {
     without_build(version) == version
 }
 
-/// Returns a version without the part that every build has anew, such as a date: `1.33.0` for `1.33.0.dev20261129001+cpu`.
+/// Returns a version without the part that differs in every build, such as a date: `1.33.0` for
+/// `1.33.0.dev20261129001+cpu`.
 fn without_build(version: &str) -> &str {
     let lower = version.to_ascii_lowercase();
     let found = ["+", ".dev", "-dev", ".nightly", "-nightly", "-git", ".git", "-snapshot"].into_iter();

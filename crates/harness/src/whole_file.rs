@@ -148,7 +148,7 @@ fn target(path: &Path) -> io::Result<Option<PathBuf>> {
     }
     let mut place = path.to_owned();
     for _ in 0..MAX_LINKS {
-        // A link there, as behind /dev/stdout, leads to an open file, whatever its path.
+        // A link there, such as the target of /dev/stdout, leads to an open file, whatever its path.
         if place.starts_with("/proc") {
             return Ok(None);
         }

@@ -190,8 +190,8 @@ pub(crate) fn changes(text: &mut String, version: &OperatorVersion, sinces: &[u3
     Ok(())
 }
 
-/// Adds the rules and the accuracy. A change of this version is among the changes already, and a rule of other versions
-/// is omitted.
+/// Adds the rules and the accuracy. A change of this version is already listed as a change, and a rule of other
+/// versions is omitted.
 fn rules(text: &mut String, version: &OperatorVersion, file: &OperatorFile) {
     let applies = |rule: &ConstraintFile| match rule.rule_of {
         None => true,

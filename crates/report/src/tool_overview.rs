@@ -1,4 +1,4 @@
-//! The measured versions of tools, and the parts of the suite about which they have to be asked again.
+//! The measured versions of tools, and the parts of the suite that must be sent to them again.
 
 use std::fmt::Write as _;
 

@@ -91,7 +91,7 @@ impl Case {
         Some(if by_values { RefusalClass::Value } else { RefusalClass::Static })
     }
 
-    /// Returns the outputs whose values are judged, and not only their type and shape, in order.
+    /// Returns the outputs whose values are judged, not only their type and shape, in order.
     pub fn judged_outputs(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         if self.refusal.is_none() && self.level != Level::Open && !self.is_hostile {

@@ -78,7 +78,7 @@ fn inputs_fit(case: &Case) -> bool {
 
 /// Returns true if the version of a case's operator is deprecated.
 fn uses_deprecated(id: &str) -> bool {
-    // A case between no-ops has the id of the plain one behind a prefix.
+    // The id of a case between no-ops is a prefix and the id of the plain case.
     let version = CaseId::parse(id.strip_prefix(WRAPPED).unwrap_or(id)).version();
     version.is_some_and(|version| Specs::embedded().get(&version).is_ok_and(|spec| spec.deprecated))
 }

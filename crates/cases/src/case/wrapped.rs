@@ -137,7 +137,7 @@ pub(super) fn wrap(model: &mut ModelProto, data: &mut DataSet, seed: &str, opset
     Some(())
 }
 
-/// Renames each input of the graph, and returns the nodes that make the old name from the new one.
+/// Renames each input of the graph, and returns the nodes that compute the value of the old name from the new one.
 fn wrap_inputs(graph: &mut GraphProto, data: &mut DataSet, additions: &mut Additions) -> Vec<NodeProto> {
     let mut nodes = Vec::new();
     let defaults: Vec<String> = graph.initializer.iter().map(|tensor| tensor.name().to_owned()).collect();
@@ -159,7 +159,7 @@ fn wrap_inputs(graph: &mut GraphProto, data: &mut DataSet, additions: &mut Addit
     nodes
 }
 
-/// Renames each output of the graph, and returns the nodes that make the new name from the old one.
+/// Renames each output of the graph, and returns the nodes that compute the value of the new name from the old one.
 fn wrap_outputs(graph: &mut GraphProto, data: &mut DataSet, additions: &mut Additions) -> Vec<NodeProto> {
     let mut nodes = Vec::new();
     for output in &mut data.outputs {

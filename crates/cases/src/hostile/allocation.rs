@@ -1,5 +1,5 @@
-//! Allocation: small models that ask for more elements than any machine can hold, most of them in constants that a
-//! runtime may fold while it loads.
+//! Allocation: small models that request more elements than fit into any machine's memory, most of them in constants
+//! that a runtime may fold while it loads.
 //!
 //! The models end with Shape, so the correct output is small: a runtime that never materializes the elements may return
 //! it.

@@ -150,7 +150,7 @@ impl Source for Generated {
             return Ok(());
         }
         let version = version(group)?;
-        // What a development build has may change, so no record holds it.
+        // The contents of a development build may change, so they have no record.
         if Specs::is_next(&version) {
             return Ok(());
         }

@@ -180,7 +180,7 @@ mod tests {
         let nested = |depth: usize| format!("{}b{}", "{a,".repeat(depth), "}".repeat(depth));
         let rows = [
             (nested(300), "has more than 64 braces"),
-            // A brace in a character class closes nothing.
+            // A brace in a character class does not close an alternation.
             ("{[}],".repeat(300), "has more than 64 braces"),
             (format!("{}*", "a".repeat(20_000)), "has more than 16384 bytes"),
         ];

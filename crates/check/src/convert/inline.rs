@@ -194,7 +194,8 @@ impl<'m> Inliner<'m> {
         self.other_version(function)
     }
 
-    /// Returns why the nodes of a function are other operators with the imports of the model. Adds imports that the model lacks.
+    /// Returns the reason why the nodes of a function would be different operators with the imports of the model. Adds
+    /// imports that the model lacks.
     fn other_version(&mut self, function: &'m FunctionProto) -> Option<String> {
         let imports: BTreeMap<&str, i64> =
             function.opset_import.iter().map(|it| (plain_domain(it.domain()), it.version())).collect();

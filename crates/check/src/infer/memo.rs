@@ -1,5 +1,5 @@
-//! Results of inference, reused for equal nodes. A large model repeats a few nodes with inputs of the same types and
-//! shapes.
+//! Results of inference, reused for equal nodes. Most nodes of a large model are repetitions of a few nodes with inputs
+//! of the same types and shapes.
 
 use std::sync::Arc;
 

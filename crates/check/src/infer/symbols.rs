@@ -71,7 +71,7 @@ const ANY_SPACE: [&str; 7] = [
     "LRN",
 ];
 
-/// Batched operators that are valid for any spatial size from that of their window on.
+/// Batched operators that are valid for any spatial size of at least their window.
 const WINDOWED: [&str; 5] = ["AveragePool", "Conv", "ConvInteger", "LpPool", "MaxPool"];
 
 /// Free dimension of a node.
@@ -90,7 +90,7 @@ enum Symbol {
 pub(super) enum Formulas {
     /// They follow from their names, if all of these are dimensions of the node, too.
     Evaluated,
-    /// They may have any size. A node that fails for all of them fails for those that follow from names.
+    /// They may have any size. If a node fails for all of them, it also fails for sizes that follow from names.
     Independent,
 }
 
@@ -214,7 +214,7 @@ impl<'v> Free<'v> {
     /// Returns a size that is valid for a node if any size is.
     fn sufficient_size(&self, view: &NodeView<'_, '_>, symbol: &Symbol) -> Option<usize> {
         let operator = view.spec.version.name.as_str();
-        // The size of a formula follows from that of its names.
+        // The size of a formula follows from the sizes of its names.
         if self.has_formulas {
             return None;
         }

@@ -148,7 +148,7 @@ impl Search<'_> {
         Some(())
     }
 
-    /// Assigns a value. Returns `None` if it differs from that of the pattern, or is used in another way.
+    /// Assigns a value. Returns `None` if it differs from the pattern's, or is used in another way.
     fn bind(&mut self, at: usize, value: ValueId) -> Option<()> {
         match self.values.get(at)? {
             Some(known) => return (*known == value).then_some(()),

@@ -155,8 +155,8 @@ impl<S: Source + ?Sized> Copier<'_, S> {
         })
     }
 
-    /// Moves a node of the main graph, which is the end of the copy, to those that are decoded next. So no more than a few nodes
-    /// are in memory as bytes, too.
+    /// Moves a node of the main graph, which is the end of the copy, to those that are decoded next. So only a few
+    /// nodes are in memory twice, decoded and as bytes.
     fn move_node(&mut self, from: usize, deadline: &Deadline) -> Result<(), Box<Finding>> {
         if self.batch.is_empty() {
             prost::encoding::encode_varint(GRAPH << 3 | 2, &mut self.batch);

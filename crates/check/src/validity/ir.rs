@@ -51,7 +51,7 @@ impl IrFacts {
         (self.lowest..=self.newest).contains(&ir)
     }
 
-    /// True if training information is all in the file that this version does not support.
+    /// True if the file has nothing that this version does not support, except training information.
     pub fn needs_only_training(&self, ir: i64) -> bool {
         (OLDEST..=self.newest).contains(&ir)
             && self.because.iter().filter(|need| need.ir > ir).all(|need| need.what == TRAINING)

@@ -88,7 +88,7 @@ fn check_constant_inputs(context: &mut Context<'_, '_>, id: BodyId) {
     }
 }
 
-/// Checks that the nodes of a graph have distinct names, as far as they have any. A function is not a graph.
+/// Checks that the names of a graph's nodes are distinct; nodes may have none. A function is not a graph.
 fn check_node_names(context: &mut Context<'_, '_>, id: BodyId) {
     let body = context.bodies().body(id);
     if body.graph().is_none() {

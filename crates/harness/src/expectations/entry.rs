@@ -75,7 +75,7 @@ impl Entry {
         Entry { cases: Some(cases), outcome: Some(outcome), ..Entry::default() }
     }
 
-    /// Creates an entry for cases of any operators with the same outcome and message.
+    /// Creates an entry for all cases with the same outcome and message, whatever their operator.
     pub(super) fn with_message(message: String, outcome: Outcome) -> Entry {
         Entry { message: Some(message), outcome: Some(outcome), ..Entry::default() }
     }

@@ -224,8 +224,8 @@ impl Group {
                 groups.extend(id.parts().skip(2).map(|part| Group::Part(id.group().to_owned(), part.to_owned())));
                 2
             }
-            // Vendored folders with fewer than three parts hold tests of several operators, and so do those of a domain between
-            // no-ops: `graph/wrapped/ai.onnx`.
+            // Vendored folders with fewer than three parts contain tests of several operators, and so do folders of a
+            // domain between no-ops: `graph/wrapped/ai.onnx`.
             None if WrappedCases::plain_id(id.path).is_some() => 4,
             None => 3,
         };

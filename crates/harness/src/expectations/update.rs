@@ -81,8 +81,9 @@ pub fn first_measurement(header: &Header, strict: bool, run: &WholeRun<'_>) -> E
     expectations
 }
 
-/// Returns the measurement of a tool: its answers to one or more questions about every case. `kept` has the answers about parts of
-/// the suite that were not asked again. A result says less than they do, and counts only for the entries.
+/// Returns the measurement of a tool: its answers to one or more questions about every case. `kept` has the answers
+/// about parts of the suite that were not sent again. A result has less information than these answers, and counts only
+/// for the entries.
 pub fn tool_measurement(header: &Header, run: &WholeRun<'_>, kept: &BTreeMap<String, OperatorAnswers>) -> Expectations {
     let mut operators = kept.clone();
     for result in run.results.iter().filter(|result| result.counts_when_strict()) {

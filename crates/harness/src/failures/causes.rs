@@ -79,7 +79,7 @@ pub fn causes(results: &[CaseResult]) -> Vec<Cause<'_>> {
     for cause in &mut all {
         cause.cases.sort_by_key(|case| (case.level, case.inputs.len(), case.id.len(), case.id.as_str()));
     }
-    // A missing feature is no wrong answer.
+    // A missing feature is not a wrong answer.
     let order = |cause: &Cause<'_>| {
         let severity = Severity::from_outcome(cause.outcome, false);
         (cause.outcome == Outcome::Unsupported, Reverse(cause.cases.len()), Reverse(severity))

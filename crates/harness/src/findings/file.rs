@@ -320,7 +320,7 @@ fn is_failure(outcome: Outcome) -> bool {
     !outcome.is_inconclusive() && outcome != Outcome::Pass && outcome != Outcome::Unsupported
 }
 
-/// Returns the ids of all graphs. The program in a browser contains none, and does not ask for them.
+/// Returns the ids of all graphs. The program in a browser contains no such ids, and does not need them.
 fn all_graphs() -> impl Iterator<Item = &'static str> {
     let all = (!cfg!(target_arch = "wasm32")).then(|| {
         let wrapped = WrappedCases::all_ids().iter().map(String::as_str);

@@ -49,7 +49,7 @@ pub(super) fn test_name(runtime: Option<&str>, test: &str) -> String {
 /// the names of tests are compared as a whole.
 pub(super) fn arguments_of(arguments: &Arguments, runtime: Option<&str>, names: &[&str]) -> Option<Arguments> {
     let is_exact = arguments.exact;
-    // An empty text stands for all tests of the runtime.
+    // An empty text selects all tests of the runtime.
     let own = |text: &String| -> Option<String> {
         let mut with_name =
             names.iter().filter_map(|name| Some((*name, text.strip_prefix(*name)?.strip_prefix(SEPARATOR)?)));

@@ -187,9 +187,10 @@ impl Measurement {
         Some(NodeAnswer { verdict, reason: answer.reason.clone().or(reason), ..answer })
     }
 
-    /// Returns the answer for a node when no case has all its settings. Each setting is looked up by itself, in required cases
-    /// and passing recommended ones. The rarest setting characterizes the node, so a failure of a case with it outweighs the
-    /// passes. A failure that a setting or trait explains which the node lacks does not count.
+    /// Returns the answer for a node when no case has all its settings. Each setting is looked up by itself, in
+    /// required cases and passing recommended ones. The rarest setting characterizes the node, so a failure of a case
+    /// with it outweighs the passes. A failure does not count if it is explained by a setting or trait that the node
+    /// lacks.
     fn by_parts(&self, ended: &[EndedCase], recommended_failures: &[EndedCase], kind: &NodeKind) -> NodeAnswer {
         let settings = kind.settings.without_rank();
         let all: Vec<EndedCase> =
@@ -259,8 +260,8 @@ impl Measurement {
         NodeAnswer { reason: Some(reason), ..self.summed(&[], false) }
     }
 
-    /// Returns the answer for a node whose types no case with its settings has: it likely runs if every case passes that differs only
-    /// in that an integer or float type is another one, for at least two other types.
+    /// Returns the answer for a node if no case with its settings has its types: it likely runs if all cases pass that
+    /// differ only in an integer or float type, for at least two other types.
     fn by_other_types(&self, kind: &NodeKind) -> NodeAnswer {
         for (parameter, of_node) in &kind.types {
             let mut any = kind.clone();

@@ -13,10 +13,11 @@ use crate::run::id_digest;
 
 /// Digests of the measured cases, one per line: `ai.onnx/Abs-13 a4c9e265181e1c56`, or for cases of no operator
 /// `onnx-1.23.2 0ece0b9734595527` and, by topic, `graph/reshapes 4c2ee33e9ed6f0a5`. They are copied from `records/` at
-/// the time of the measurement, and show which cases have changed since then. If a new release takes over the results of tests that it has
-/// unchanged, its line lists the other tests: `onnx-1.23.2 0ece0b9734595527 node/test_a node/test_b`. The line `opsets ai.onnx=28 ...`
-/// has the opsets that were the last ones when the cases `@opset=last` were measured. If a tool was asked about a part of the suite,
-/// the line `part 2a04... 3fe1...` has the first and the last digest of the ids in it.
+/// the time of the measurement, and show which cases have changed since then. If a new release takes over the results
+/// of tests that it has unchanged, its line lists the other tests:
+/// `onnx-1.23.2 0ece0b9734595527 node/test_a node/test_b`. The line `opsets ai.onnx=28 ...` has the opsets that were
+/// the last ones when the cases `@opset=last` were measured. If only a part of the suite was sent to a tool, the line
+/// `part 2a04... 3fe1...` has the first and the last digest of the ids in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MeasuredDigests {
     versions: BTreeMap<OperatorVersion, String>,

@@ -41,7 +41,7 @@ impl AskedParts {
         parts
     }
 
-    /// Returns true if the tool has to be asked again about the part of a case, by its id without variant.
+    /// Returns true if the part of a case, by its id without variant, must be sent to the tool again.
     pub fn is_stale(&self, id: &str) -> bool {
         self.stale.contains(&answered_part(id))
     }
@@ -82,8 +82,8 @@ impl EarlierAnswers {
         parts.unchanged.iter().map(|part| (part.clone(), answers(part).unwrap_or_default())).collect()
     }
 
-    /// Returns a result for each of these cases, by the entries: a case without an entry passes. That holds for the entries only,
-    /// since the tool was not asked about every case.
+    /// Returns a result for each of these cases, by the entries: a case without an entry passes. That holds only for
+    /// the entries, since not every case was sent to the tool.
     pub fn kept_results<'a>(
         &self,
         ids: impl IntoIterator<Item = &'a str>,

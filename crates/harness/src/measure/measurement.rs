@@ -232,7 +232,7 @@ impl Measurement {
         self.entries.outside_operators().map(|(id, entry)| (id, entry.outcome()))
     }
 
-    /// Returns the processors on which a case fails, if it fails only on some.
+    /// Returns the processors that a case fails on, if it fails only on some.
     pub fn processors_of_failure(&self, id: &str) -> Option<&Processors> {
         self.entry(id)?.when.as_ref()?.cpu.as_ref()
     }

@@ -200,7 +200,7 @@ mod tests {
                 "ai.onnx/Abs-13/same/T=float required 000007 000007 0e0",
                 "ai.onnx/Abs-13/tightened/T=float required 100008 000009 1e0",
                 "ai.onnx/Abs-13/weakened/T=float required 10000a 00000b 4e0",
-                // The same content in another group is no rename.
+                // The same content in another group is not a rename.
                 "ai.onnx/Neg-13/gone/T=float required 000002 000002 0e0",
             ],
         );

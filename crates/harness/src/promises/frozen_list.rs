@@ -17,7 +17,7 @@ use crate::promises::version::{is_later, version_numbers};
 /// The embedded lists, by suite version, compressed.
 static FROZEN_LISTS: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/frozen_lists.rs"));
 
-/// Maximum size of a list: some ten times that of today's suite.
+/// Maximum size of a list in bytes: about ten times the size of the list of today's suite.
 const MAX_SIZE: u64 = 64 << 20;
 
 /// First word of a list.
@@ -101,7 +101,7 @@ impl FrozenList {
         FrozenList::parse(version, &text)
     }
 
-    /// Makes the list of a suite, which takes as long as making all of its cases.
+    /// Makes the list of a suite. This generates all its cases, so it takes as long.
     pub fn new(suite: &Suite) -> Result<FrozenList, FrozenListError> {
         FrozenList::after(&FrozenList { suite: String::new(), cases: BTreeMap::new() }, suite)
     }

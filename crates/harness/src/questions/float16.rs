@@ -64,7 +64,7 @@ pub(super) fn judge(case: &Case, converted: &Bytes, host: &Builtin) -> CaseResul
             let names = data.outputs.iter().map(|output| output.name.as_str());
             for ((name, expected), actual) in names.zip(&expected).zip(&values) {
                 if let Err((outcome, message)) = compare(expected, actual) {
-                    // Values inside subgraphs are not rounded above, so half precision may not hold them.
+                    // Values inside subgraphs are not rounded above, so they may be out of range of half precision.
                     let is_certain = outcome != Outcome::Mismatch || !has_subgraphs(&case.model);
                     let outcome = if is_certain { outcome } else { Outcome::NotApplicable };
                     (result.outcome, result.message) = (outcome, format!("output '{name}': {message}"));

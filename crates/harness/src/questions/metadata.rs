@@ -173,7 +173,7 @@ mod tests {
 
     use super::*;
 
-    /// A change of a model, and the parts that lose metadata by it.
+    /// A change of a model, and the parts whose metadata it removes.
     type Change = (fn(&mut ModelProto), &'static [Metadata]);
 
     #[test]
@@ -187,7 +187,7 @@ mod tests {
             (|model| model.graph.as_mut().unwrap().doc_string = None, &[Metadata::Graph]),
             (|model| model.graph.as_mut().unwrap().output[0].metadata_props.clear(), &[Metadata::Values]),
             (|model| model.graph.as_mut().unwrap().node[1].rare_mut().doc_string = None, &[Metadata::Nodes]),
-            // A node that is gone keeps nothing, and a longer text is no loss.
+            // A removed node cannot keep its metadata, and a longer text is not a loss.
             (|model| drop(model.graph.as_mut().unwrap().node.remove(0)), &[]),
             (|model| model.doc_string = Some(format!("Optimized. {}", model.doc_string())), &[]),
         ];

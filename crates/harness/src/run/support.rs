@@ -28,7 +28,7 @@ pub fn undeclared_feature(case: &Case, declaration: &Declaration) -> Option<Stri
     // Bytes that are not a model are sent to the runtime.
     let model = decode::model(case.model.clone()).ok()?;
     let imports = model.opset_import.iter().map(|import| (canonical_domain(import.domain()), import.version()));
-    // Other domains are those of the model's own functions.
+    // Other domains belong to the model's own functions.
     let is_onnx = |domain: &str| Specs::embedded().domains().any(|known| known == domain);
     let unknown = |(domain, opset): &(&str, i64)| is_onnx(domain) && !declaration.has_opset(domain, *opset);
     if let Some((domain, opset)) = imports.into_iter().find(unknown) {

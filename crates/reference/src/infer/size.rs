@@ -10,7 +10,7 @@ pub enum Dim {
     Size(usize),
     /// A symbolic size; all dimensions of the same name have the same size.
     Name(Arc<str>),
-    /// A size that follows from named ones; inference alone makes it.
+    /// A size that follows from named ones; only inference creates it.
     Sum(Arc<Size>),
     /// Any size.
     Unknown,
@@ -179,7 +179,8 @@ impl Size {
         }
     }
 
-    /// The quotient if a single product divides every term, or if the size is a multiple of the other one, for values other than 0.
+    /// The quotient by a size other than 0, if a single product divides every term, or if this size is a multiple of
+    /// the other one.
     pub fn exact_quotient(&self, other: &Size) -> Option<Size> {
         if let Some(multiple) = self.multiple_of(other) {
             return Some(Size::constant(multiple));

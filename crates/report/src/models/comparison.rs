@@ -117,7 +117,7 @@ impl Roundings {
 
 /// Describes the difference of an output from the expected value, if there is one.
 pub(super) fn difference(expected: &Value, actual: &Value, roundings: Roundings) -> Option<String> {
-    // The tolerance of one quantization is within that of several ones, and decides most comparisons.
+    // The tolerance of one quantization is smaller than that of several, and decides most comparisons.
     let of_one = roundings.of_one_quantization();
     let mut difference = compare(expected, actual, &accuracy(expected, of_one)).err()?;
     if of_one.steps != roundings.steps {

@@ -473,7 +473,7 @@ fn refusal(measurement: &Measurement, facts: &ModelFacts) -> Option<String> {
     facts.opsets.iter().find_map(|(domain, opset)| {
         let domain = canonical_domain(domain);
         let opsets = accepts.opsets.get(domain);
-        // An import that no node uses is refused only by a runtime that knows the domain at other versions.
+        // A runtime refuses an import that no node uses only if it knows other versions of the domain.
         let is_unused = facts.unused.iter().any(|unused| unused == domain);
         if !is_onnx(domain) || (is_unused && opsets.is_none()) || opsets.is_some_and(|opsets| opsets.contains(*opset)) {
             return None;

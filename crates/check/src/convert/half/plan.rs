@@ -268,7 +268,7 @@ impl<'a, 'm> Plan<'a, 'm> {
         Ok(types)
     }
 
-    /// Fails if the request keeps a node, or a node around it, in float.
+    /// Fails if the request keeps a node, or an enclosing node, in float.
     fn request_for(&self, id: NodeId, request: &HalfRequest) -> Result<(), FloatReason> {
         let mut next = Some(id);
         while let Some(id) = next {

@@ -97,7 +97,7 @@ fn regressor(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     };
     check_votes(&forest, targets)?;
     let base = base_values(draft, targets)?;
-    // The average is over the trees, of which there are more if their leaves have several votes.
+    // The average is over the trees, and there are more trees if their leaves have several votes.
     let divisor = (aggregate == AVERAGE && forest.votes_of_a_leaf() > 1).then(|| forest.trees());
     let is_plain = base.is_empty() && divisor.is_none();
     let selection = if aggregate <= SUM { Votes::Sum } else { Votes::Extreme };

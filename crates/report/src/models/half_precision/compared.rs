@@ -135,9 +135,9 @@ impl Compared {
         nodes.filter_map(|node| Some((node.id, over(node.outputs)?))).collect()
     }
 
-    /// Returns the nodes in half precision before the nodes that stay in float because of their inputs, if the outputs
-    /// of these still have too large an error. For a difference of close values, all nodes that compute these must stay
-    /// in float.
+    /// Returns the nodes in half precision before the nodes that stay in float because of their inputs, if the error of
+    /// the outputs of the latter is still too large. For a difference of close values, all nodes that compute these
+    /// must stay in float.
     pub(super) fn before_sensitive(
         &self,
         half: &HalfModel,

@@ -1,9 +1,9 @@
 //! The search: the shortest run of consecutive nodes that ends differently on a runtime, given the reference's values.
 //!
-//! The nodes `from..to` show the difference if the runtime, given the reference's values before `from`, ends like the whole model. Each
-//! step runs the first half. If the difference shows, the search continues in that half, otherwise in the second one. So each node runs
-//! about twice on the runtime, and on the reference if it has too many values to store. If the last node alone does not show the
-//! difference, the nodes before it are added again.
+//! The nodes `from..to` show the difference if the runtime, given the reference's values before `from`, has the same
+//! result as on the whole model. Each step runs the first half. If the difference shows, the search continues in that
+//! half, otherwise in the second one. So each node runs about twice on the runtime, and on the reference if it has too
+//! many values to store. If the last node alone does not show the difference, the nodes before it are added again.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -160,7 +160,8 @@ impl Search<'_> {
         Ok(ending.failure() == Some(failure))
     }
 
-    /// Returns the shortest part of the range that ends like the whole model; `None` if not even the range does.
+    /// Returns the shortest part of the range with the same result as the whole model; `None` if not even the range
+    /// does.
     fn narrow(&mut self, range: Range<usize>) -> Result<Option<Examined>, TraceError> {
         let (mut from, mut to) = (range.start, range.end);
         let mut starts = Vec::new();
@@ -213,7 +214,7 @@ impl Search<'_> {
         Ok(if fewer.ending.is_like(&self.whole) { fewer } else { found })
     }
 
-    /// Examines a range, and returns it if it ends like the whole model.
+    /// Examines a range, and returns it if it has the same result as the whole model.
     fn shows(&mut self, range: Range<usize>) -> Result<Option<Examined>, TraceError> {
         let examined = self.examine(range)?;
         Ok(examined.ending.is_like(&self.whole).then_some(examined))

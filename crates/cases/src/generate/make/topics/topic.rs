@@ -285,7 +285,7 @@ impl Topic {
         found.unwrap_or(place)
     }
 
-    /// Returns the first line behind the part that begins in a line, by the indentation.
+    /// Returns the first line after the part that begins in a line, by the indentation.
     fn line_after(&self, line: usize) -> usize {
         let indent = |line: &str| line.len() - line.trim_start().len();
         let mut lines = self.text.lines().enumerate().skip(line.saturating_sub(1));
