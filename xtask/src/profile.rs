@@ -97,7 +97,7 @@ fn path() -> PathBuf {
 }
 
 impl Cases {
-    /// Reads the default cases of the suite, and what measured runtimes did with them.
+    /// Reads the default cases of the suite, and their results on measured runtimes.
     fn read(suite: &Suite) -> anyhow::Result<Cases> {
         let ids = suite.ids(&Filter::default())?;
         let (mut failures, mut faults) = (failures(&ids)?, faults()?);

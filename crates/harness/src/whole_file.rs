@@ -19,7 +19,7 @@ const PREFIX: usize = 64;
 /// The temporary files of this process that are not in place yet.
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Removes the files that are not in place yet, for a process that ends at once. No new one can start before the
+/// Removes the files that are not in place yet, for a process that ends immediately. No new one can start before the
 /// returned value is dropped.
 #[must_use = "a file that begins later would stay"]
 pub fn remove_unfinished() -> impl Sized {

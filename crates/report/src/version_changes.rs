@@ -298,7 +298,7 @@ impl VersionChanges {
         }
     }
 
-    /// Returns true if a case got worse: it passed and fails now, or it has no answer now and had one before.
+    /// Returns true if a case got worse: it passed before and now fails, or it had an answer before and now has none.
     pub fn is_worse(&self) -> bool {
         let has_no_answer = |outcome: Option<Outcome>| outcome.is_some_and(Outcome::is_without_answer);
         let ends_worse = |group: &ChangeGroup| has_no_answer(group.new) && !has_no_answer(group.old);

@@ -99,7 +99,7 @@ pub(crate) fn check_release(file: &File, newest: &str, findings: &mut Vec<Findin
     }
 }
 
-/// Tests in which the number of the newest opset is something else, each with a reason.
+/// Tests where the number of the newest opset has another meaning, each with a reason.
 const ANOTHER_NUMBER: &[(&str, &str)] = &[
     ("crates/cases/src/case/drawn.rs", "a drawn number"),
     ("crates/reference/src/kernels/image/image_decoder.rs", "a level of gray"),

@@ -21,7 +21,7 @@ use crate::run::id_digest;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MeasuredDigests {
     versions: BTreeMap<OperatorVersion, String>,
-    /// By the common beginning of ids, each with the rest of the ids that were not measured.
+    /// By the common beginning of ids, each with the remaining parts of ids that were not measured.
     others: BTreeMap<String, String>,
 }
 

@@ -366,7 +366,8 @@ pub struct CaseResult {
     /// The operators of a graph after optimization, if they changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optimized: Option<OperatorCounts>,
-    /// Knowledge of shape inference about every output, if it was asked and contradicts nothing.
+    /// Completeness of inferred types and shapes of the outputs, if shape inference was asked for and contradicts no
+    /// output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completeness: Option<Completeness>,
     /// Parts of the model whose metadata a tool drops; `None` if it was not asked with metadata.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use onnx_conformance_cases::case::{Case, Variant, vary};
 use onnx_conformance_cases::suite::{Filter, SelectedGroup, Suite, SuiteError};
 
-/// The cases of a run, by the group in which they are loaded. Each case goes through three steps before it is sent to
+/// The cases of a run, by the group that they are loaded with. Each case goes through three steps before it is sent to
 /// the runtime: it is loaded, evidence is added, and it is converted to the variant.
 pub struct Plan<'a> {
     pub(super) groups: Vec<SelectedGroup<'a>>,
@@ -20,7 +20,7 @@ pub struct Plan<'a> {
     evidence: Option<&'a dyn Confirm>,
 }
 
-/// The step that adds evidence for the outputs of a case to that of its source.
+/// The step that adds evidence for the outputs of a case to the evidence of its source.
 pub trait Confirm: Sync {
     /// Adds to the evidence of a case.
     fn confirm(&self, case: &mut Case);

@@ -65,7 +65,7 @@ pub struct Selected {
     /// The patterns that selected them; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<String>,
-    /// The groups in which they were selected, such as those of ONNX releases; empty for all.
+    /// The groups that they were selected from, such as ONNX releases; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub within: Vec<String>,
     /// The shard of the selected cases.
@@ -144,7 +144,7 @@ impl Machine {
 pub struct Read {
     /// Its first line.
     pub header: Header,
-    /// The results, in the order in which the cases ended.
+    /// The results, in the order of the ends of their cases.
     pub results: Vec<CaseResult>,
     /// True if the last line was cut off, for example because the run was killed. That line is ignored.
     pub is_torn: bool,

@@ -38,7 +38,8 @@ impl AsRef<[u8]> for Reserved {
     }
 }
 
-/// Elements that are read in blocks. What consumes them is compiled once, and not for every iterator of a kernel.
+/// Elements that are read in blocks. The code that consumes them is compiled once, and not for every iterator of a
+/// kernel.
 trait Source<T> {
     /// Fills the front of a block and returns the number of elements. It is smaller than the block if there are no more.
     fn read(&mut self, block: &mut [T]) -> usize;

@@ -293,7 +293,7 @@ fn places(items: &[(String, String)]) -> usize {
     places.iter().filter(|place| **place != MODEL).count().max(1)
 }
 
-/// Describes if a file can have an IR version, and if not, the reason.
+/// Describes whether a file can have an IR version, and the reason if it cannot.
 fn ir_verdict(ir: &IrFacts, requested: i64) -> String {
     let lowest = ir.lowest;
     let because = ir.because.first().map(|need| format!(" because of {}", need.what)).unwrap_or_default();

@@ -39,7 +39,7 @@ struct ToolData {
     shard: Option<String>,
     /// Numbers of answers by kind.
     counts: [usize; 5],
-    /// Number of parts of the suite in which a case is new or has changed since.
+    /// Number of parts of the suite with a case that is new or has changed since.
     #[serde(skip_serializing_if = "is_zero")]
     stale: usize,
     /// Number of models whose sizes were all inferred.

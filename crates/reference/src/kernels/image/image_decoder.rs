@@ -63,7 +63,7 @@ fn image_decoder(call: &Call<'_>) -> Result {
     Ok(call.allocate(ElementType::Uint8, &[picture.height, picture.width, channels])?.bytes(pixels)?.into())
 }
 
-/// Reader of the encoded bytes, a few at a time, until the deadline.
+/// Reader of the encoded bytes, in small pieces, until the deadline.
 struct Timed<'a> {
     encoded: Cursor<&'a [u8]>,
     budget: &'a Budget,

@@ -105,7 +105,7 @@ fn compact(equation: &str) -> String {
     equation.chars().filter(|&letter| letter != ' ').collect()
 }
 
-/// Returns the terms of the operands, and that of the result if there is an arrow.
+/// Returns the terms of the operands, and the term of the result if there is an arrow.
 fn sides(compact: &str) -> (&str, Option<&str>) {
     match compact.split_once("->") {
         Some((left, right)) => (left, Some(right)),

@@ -340,7 +340,7 @@ fn quantized_matmul(call: &Call<'_>) -> Result {
     Ok(call.allocate(element, &product.shape)?.bits(quantized)?.into())
 }
 
-/// The shape of the product of the first factor and the second, which has this position.
+/// The shape of the product of the first factor and the second, which is the input at this position.
 fn matrix_product(view: &NodeView<'_, '_>, second: usize) -> Option<Shape> {
     rules::matrix_product(&view.shape(0)?, &view.shape(second)?)
 }

@@ -19,7 +19,7 @@ struct Window {
 enum Padding {
     /// By the attribute `pads`.
     Given,
-    /// Such that the output has the size of the input, divided by the stride.
+    /// Padding that gives the output the size of the input, divided by the stride.
     Same,
     None,
 }

@@ -33,7 +33,7 @@ pub(super) struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// Finds the inputs on which the model runs, or the reason why there are none.
+    /// Finds inputs that the model runs on, or the reason why there are none.
     pub(super) fn new(question: &'a HalfQuestion<'a>) -> Result<Result<Runs<'a>, String>, OverLimit> {
         let bytes = Bytes::from(question.model.encode_to_vec());
         let (wide, reference) = match Wide::new(question)? {

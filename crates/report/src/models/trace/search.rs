@@ -1,4 +1,4 @@
-//! The search: the shortest run of consecutive nodes that ends differently on a runtime, given the reference's values.
+//! The search: the shortest sequence of nodes with a different result on a runtime, given the reference's values.
 //!
 //! The nodes `from..to` show the difference if the runtime, given the reference's values before `from`, has the same
 //! result as on the whole model. Each step runs the first half. If the difference shows, the search continues in that

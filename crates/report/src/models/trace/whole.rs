@@ -56,7 +56,7 @@ pub enum TriedResult {
     Loads,
     /// The outputs differ.
     Wrong,
-    /// It is loaded, and fails on inputs on which the built-in executor runs it.
+    /// It is loaded, and fails on inputs that the built-in executor accepts.
     Fails,
     /// The runtime ends without an answer.
     Crashes,
@@ -155,7 +155,7 @@ impl Whole<'_> {
         Ok(TriedModel::new(TriedResult::Runs, None))
     }
 
-    /// Returns the first way to generate inputs on which the built-in executor runs the model, with its outputs.
+    /// Returns the first way to generate inputs that the built-in executor runs the model on, with its outputs.
     /// Degenerate ones count if there are no others. Sizes that make a run take too long are omitted.
     fn fitting(&self, plan: &InputPlan<'_>, tried: &mut TriedSizes<'_>) -> Result<Fitting, NoFitting> {
         let mut degenerate = None;
