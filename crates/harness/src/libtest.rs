@@ -128,9 +128,9 @@ struct Selection {
 
 /// Place where the runtime runs.
 enum Place {
-    /// In separate processes.
+    /// Cases run in separate processes.
     Subprocess(Box<dyn Runtime + Send>),
-    /// In this process.
+    /// Cases run in this process.
     InProcess(Box<dyn Host + Send>),
 }
 

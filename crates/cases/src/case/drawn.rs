@@ -30,7 +30,7 @@ pub struct DrawnTensor {
 /// Rule for drawing numbers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Draw {
-    /// Each number on its own.
+    /// Independent draws of each number.
     Each(Choice),
     /// Consecutive numbers from this one on, in random order.
     Shuffled(i64),
@@ -43,7 +43,7 @@ pub(crate) struct Choice {
     pub(crate) step: u64,
     /// Number of multiples, from 0 on.
     pub(crate) choices: u64,
-    /// One in this many numbers is chosen; the others are 0.
+    /// One in this many numbers is drawn; the others are 0.
     pub(crate) one_in: u64,
     /// Chooses again after a 0.
     pub(crate) redraws_zero: bool,

@@ -38,7 +38,7 @@ enum Form {
     Below,
     /// `ai.onnx/Abs-13/**/T=int8`: these parts anywhere below.
     Parts(String),
-    /// Any other, compiled on first use.
+    /// Any other glob, compiled on first use.
     Other(Box<[Glob; 2]>, OnceLock<[GlobMatcher; 2]>),
 }
 

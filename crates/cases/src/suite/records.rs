@@ -298,7 +298,7 @@ fn all_texts() -> &'static str {
 
 /// Returns the recorded cases of an operator version, or none if there is no record. A record is parsed once.
 pub fn recorded_cases(version: &OperatorVersion) -> &'static [RecordedCase] {
-    /// By since.
+    /// Cases by the opset that introduced the version.
     type Versions = BTreeMap<u32, Vec<RecordedCase>>;
     static READ: OnceLock<Vec<OnceLock<Versions>>> = OnceLock::new();
     let operator = format!("{}/{}", version.domain, version.name);

@@ -173,9 +173,9 @@ pub(super) const PLAIN_INITIALIZERS: i64 = 4;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SubgraphConstants {
     Unchanged,
-    /// They become inputs.
+    /// Initializers become inputs.
     Declared,
-    /// They are no longer inputs.
+    /// Initializers are no longer inputs.
     Undeclared,
 }
 

@@ -42,7 +42,7 @@ enum Kernel {
     Float,
     /// The quantized input, at this position, is `uint8` or `int8`.
     Bytes(usize),
-    /// Others, which are not described here.
+    /// Other types.
     Unknown,
 }
 

@@ -88,9 +88,9 @@ enum Symbol {
 /// Treatment of the dimensions that are formulas of names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Formulas {
-    /// They follow from their names, if all of these are dimensions of the node, too.
+    /// Sizes that follow from their names, if all of these are dimensions of the node, too.
     Evaluated,
-    /// They may have any size. If a node fails for all of them, it also fails for sizes that follow from names.
+    /// Any sizes. If a node fails for all of them, it also fails for sizes that follow from names.
     Independent,
 }
 

@@ -15,9 +15,9 @@ use crate::shell::word;
 /// Grouping of failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grouping {
-    /// By the common property of failing cases of several operators.
+    /// Groups by cause: a common property of failing cases of several operators.
     Cause,
-    /// By operator version and message.
+    /// Groups by operator version and message.
     Operator,
 }
 

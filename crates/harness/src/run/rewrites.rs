@@ -32,7 +32,7 @@ fn is_answered(outcome: Outcome) -> bool {
 /// Rewrites in the results of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rewrites {
-    /// For each pattern, by topic and name, true if a good form was rewritten.
+    /// True if a good form of a pattern was rewritten, by topic and name of the pattern.
     patterns: BTreeMap<(String, String), bool>,
     /// Ids of graphs that were rewritten and fail.
     pub failing: Vec<String>,

@@ -33,7 +33,7 @@ pub struct AssignedShard {
 /// Environment variables that do not name a shard.
 #[derive(Debug, thiserror::Error)]
 pub enum SchedulerError {
-    /// No variable is set.
+    /// None of the variables is set.
     #[error(
         "no scheduler assigns a shard, since none of {OWN}, {SLURM} (Slurm), {KUBERNETES} (Kubernetes) and {GITLAB} (GitLab) is set; \
          give --shard K/N, or set {OWN}=K/N"

@@ -130,7 +130,7 @@ pub(super) struct KindRow<'a> {
     pub(super) settings: &'a str,
     pub(super) nodes: usize,
     pub(super) first: &'a str,
-    /// By runtime.
+    /// Answers by runtime.
     pub(super) answers: Vec<&'a KindReport>,
 }
 

@@ -188,9 +188,9 @@ impl NodeKinds {
 
 /// A requested runtime.
 pub(super) enum AskedRuntime<'a> {
-    /// From measurements only.
+    /// Answers from measurements only.
     Measured(&'a Measurement),
-    /// From measurements, and by running nodes on it.
+    /// Answers from measurements, and from runs of nodes on the started runtime.
     Started(&'a RuntimeProbe),
 }
 

@@ -70,9 +70,9 @@ pub(crate) struct Disagreement {
 /// Failures of an operator, for the pages of runtimes.
 #[derive(Debug, Default)]
 pub(crate) struct OperatorFailures {
-    /// By column.
+    /// Failures by column.
     pub(crate) failures: Vec<Vec<Failure>>,
-    /// By column.
+    /// Changes by column.
     pub(crate) changes: Vec<Vec<Changed>>,
     pub(crate) disagreements: Vec<Disagreement>,
     /// Shared failures of the newest version of each runtime.

@@ -33,7 +33,7 @@ pub(super) struct Plan<'a, 'm> {
     pub(super) float: BTreeMap<NodeId, FloatReason>,
     /// Casts between the two types, which the plan replaces.
     pub(super) dropped: BTreeSet<NodeId>,
-    /// For the output of a replaced Cast, the value that it casts.
+    /// The cast value, by the output of the replaced Cast.
     roots: HashMap<ValueId, ValueId>,
     weights: HashMap<ValueId, Weight<'m>>,
     /// The weights that some node may read in half precision.

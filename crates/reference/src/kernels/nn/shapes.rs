@@ -17,7 +17,7 @@ struct Window {
 /// Padding by the attribute `auto_pad`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Padding {
-    /// By the attribute `pads`.
+    /// Padding by the attribute `pads`.
     Given,
     /// Padding that gives the output the size of the input, divided by the stride.
     Same,

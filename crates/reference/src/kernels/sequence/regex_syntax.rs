@@ -97,7 +97,7 @@ fn group(rest: &str) -> Result<&str, PatternError> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Outside,
-    /// Before the first member.
+    /// Position before the first member.
     Start,
     Inside,
 }

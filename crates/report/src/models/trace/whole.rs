@@ -50,17 +50,17 @@ pub struct TriedModel {
 pub enum TriedResult {
     /// The outputs agree with the built-in executor's.
     Runs,
-    /// It gives outputs, which the built-in executor cannot compute.
+    /// The runtime gives outputs, but the built-in executor cannot compute them.
     RunsUncompared,
-    /// It is loaded. It fails on generated inputs, which may not fit.
+    /// The runtime loads the model. It fails on generated inputs, which may not fit.
     Loads,
     /// The outputs differ.
     Wrong,
-    /// It is loaded, and fails on inputs that the built-in executor accepts.
+    /// The runtime loads the model, and fails on inputs that the built-in executor accepts.
     Fails,
     /// The runtime ends without an answer.
     Crashes,
-    /// It is not loaded.
+    /// The runtime does not load the model.
     WillNotLoad,
 }
 
