@@ -282,7 +282,7 @@ impl Report<'_> {
     }
 }
 
-/// Prints how many unexpected failures are of cases that changed since the suite version of the expectation file.
+/// Prints the number of unexpected failures in cases that changed since the suite version of the expectation file.
 fn note_changed_cases(gate: &Gate, gate_result: &GateResult, suite: &Suite) -> anyhow::Result<()> {
     let expectations = gate.matcher.expectations();
     let Some(version) = expectations.suite.as_deref().and_then(suite_version) else { return Ok(()) };
@@ -309,7 +309,8 @@ fn note_changed_cases(gate: &Gate, gate_result: &GateResult, suite: &Suite) -> a
     Ok(())
 }
 
-/// Keeps those results of an earlier version of the suite that are of unchanged cases. Results of a version without a list stay.
+/// Keeps the results of unchanged cases from an earlier version of the suite. If the version has no list, all results
+/// are kept.
 fn keep_unchanged(place: &str, read: &mut Read, header: &Header, suite: &Suite) -> anyhow::Result<()> {
     let version = read.header.suite.clone();
     if version == header.suite {

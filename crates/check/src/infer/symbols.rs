@@ -144,7 +144,8 @@ fn dims<'v>(view: &'v NodeView<'_, '_>) -> impl Iterator<Item = (&'v Dim, usize,
     })
 }
 
-/// Names that are dimensions of a node's inputs by themselves. Formulas of them have a size when the names have.
+/// Free dimensions of a node's inputs. `names` are dimensions by themselves; a formula has a size as soon as its names
+/// have one.
 struct Free<'v> {
     names: BTreeSet<&'v str>,
     formulas: Formulas,
@@ -178,7 +179,7 @@ impl<'v> Free<'v> {
         };
         free.has_formulas =
             dims(view).any(|(dim, at, axis)| matches!(dim, Dim::Sum(_)) && free.symbol(dim, at, axis).is_none());
-        // A formula of a name restricts it.
+        // A formula restricts the names in it.
         if formulas == Formulas::Independent || !has_formulas(view) {
             let place = |(dim, at, axis): (&Dim, usize, usize)| Place {
                 symbol: free.symbol(dim, at, axis),
@@ -271,7 +272,7 @@ impl<'v> Free<'v> {
     }
 }
 
-/// Returns the free dimensions that may have any size, as far as others of them have the same one.
+/// Returns the free dimensions that may have any size, alone or in common with others of them.
 fn of_any_size(places: &[Place]) -> BTreeSet<Symbol> {
     let in_roles = |is_in: &dyn Fn(Role) -> bool| -> BTreeSet<Symbol> {
         places.iter().filter(|place| is_in(place.role)).filter_map(|place| place.symbol.clone()).collect()
@@ -279,7 +280,7 @@ fn of_any_size(places: &[Place]) -> BTreeSet<Symbol> {
     let bound = in_roles(&|role| role == Role::Other);
     let mut any: BTreeSet<Symbol> = in_roles(&|_| true).difference(&bound).cloned().collect();
     loop {
-        // A group with another dimension has the size of that.
+        // If a linked group contains another dimension, that one decides the size of the group.
         let is_other = |place: &&Place| place.symbol.as_ref().is_none_or(|symbol| !any.contains(symbol));
         let tied: BTreeSet<Role> = places.iter().filter(is_other).map(|place| place.role).collect();
         let sized = in_roles(&|role| matches!(role, Role::Linked(_)) && tied.contains(&role));

@@ -110,8 +110,8 @@ impl OperatorCatalog {
         &SHARED
     }
 
-    /// Creates a catalog of files by their paths below the folder `root`, which only errors show. Files other than
-    /// those of cases, the recipes and the type groups are ignored.
+    /// Creates a catalog of files by their paths below the folder `root`, which is used only in errors. Files other
+    /// than cases, recipes and type groups are ignored.
     pub fn new(root: &str, files: impl IntoIterator<Item = (String, String)>) -> OperatorCatalog {
         let mut operators = OperatorCatalog {
             root: root.to_owned(),
