@@ -305,7 +305,7 @@ impl Arguments {
         for text in edited.lines {
             match self.format {
                 Format::Text => print::line(&line(&text))?,
-                // The report is all that a program reads.
+                // A program reads only the report.
                 _ => print::note(&line(&text)),
             }
         }

@@ -1,4 +1,4 @@
-//! `coverage --text`: sentences of the standard, each with what tests it.
+//! `coverage --text`: sentences of the standard, each with the rules and cases that test it.
 
 use std::path::Path;
 

@@ -74,7 +74,7 @@ pub(crate) struct Imported {
 #[derive(Debug)]
 struct ReleaseTest {
     id: String,
-    /// Its name alone, and as upstream's runner calls it on each device.
+    /// The plain name, and the names that upstream's runner gives it for each device.
     names: Vec<String>,
 }
 

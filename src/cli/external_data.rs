@@ -82,7 +82,7 @@ impl DataFiles {
         Ok(plan)
     }
 
-    /// Returns true if nothing is to be done for a data file. A hard link to the original is no copy of it.
+    /// Returns true if a data file needs no action. A hard link to the original is not a copy of it.
     fn is_in_place(&self, old: &Path, new: &Path) -> bool {
         if self.is_linked {
             return same_file::is_same_file(old, new).unwrap_or(false);

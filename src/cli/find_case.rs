@@ -11,8 +11,8 @@ use crate::cli::print;
 use crate::cli::suggest::near_pattern;
 use crate::cli::usage::Usage;
 
-/// Returns the case with this id, or the first of a glob, a group or an operator, with its level by the text of a release. An error
-/// suggests the nearest id.
+/// Returns the case with this id, or the first case of a glob, a group or an operator, with its level by the texts of a
+/// release. An error suggests the nearest id.
 pub(crate) fn find(sources: &Sources, text: TextRelease, id: &str) -> anyhow::Result<Case> {
     let suite = sources.open_by(text)?;
     if let Some(case) = find_in(&suite, sources, id)? {

@@ -98,7 +98,7 @@ pub(crate) struct HalfReport {
     weights: Weights,
     /// Nodes with float values that stay in float.
     float: Vec<Float>,
-    /// Values with which the converted model was compared. Missing if it was not compared.
+    /// Values that the converted model was compared with. Missing if it was not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     reference: Option<ReferenceReport>,
     /// Errors of values, the largest first. Empty if the models were not compared.
@@ -123,10 +123,10 @@ struct Float {
     reason: String,
 }
 
-/// Values with which a converted model was compared.
+/// Values that a converted model was compared with.
 #[derive(Debug, Serialize)]
 struct ReferenceReport {
-    /// The type in which the original model ran.
+    /// The type that the original model ran in.
     element: &'static str,
     /// The reason why it did not run in double.
     #[serde(skip_serializing_if = "Option::is_none")]

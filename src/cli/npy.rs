@@ -104,7 +104,7 @@ pub(crate) fn read_array(file: &Bytes, expected: ElementType) -> Result<Tensor, 
     let count = header.shape.iter().try_fold(1_usize, |count, size| count.checked_mul(*size));
     let characters = if letter == "U" { width.checked_mul(4) } else { Some(width) };
     let size = count.zip(characters).and_then(|(count, width)| count.checked_mul(width));
-    // Strings without characters have no bytes, so that a small file could hold any number of them.
+    // Strings without characters have no bytes, so a small file could contain any number of them.
     let size = size.filter(|size| {
         *size > 0 || !matches!(letter, "U" | "S") || count.is_some_and(|count| count <= MAX_EMPTY_STRINGS)
     });

@@ -166,7 +166,7 @@ impl Selection {
         is_repeatable.then(|| words.fold(String::new(), |all, word| all + " " + &word))
     }
 
-    /// Returns the given options. The folder of `--testdata` may come from the environment, and is none of them.
+    /// Returns the given options. The folder of `--testdata` may come from the environment, so it does not count.
     pub(crate) fn given(&self) -> Vec<&'static str> {
         let options = [
             ("FILTER", !self.filters.is_empty()),
@@ -292,8 +292,8 @@ impl Sources {
         self.origin() == SuiteOrigin::Project
     }
 
-    /// Returns true if a runtime is asked what it accepts before the cases run: for cases of operator versions, which an
-    /// archive has, too.
+    /// Returns true if the runtime's accepted opsets and IR versions are probed before the cases run: for cases of
+    /// operator versions, also from an archive.
     pub(crate) fn are_probed(&self) -> bool {
         self.suite.as_ref().is_none_or(|path| path.is_file())
     }

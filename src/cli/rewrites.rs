@@ -8,8 +8,8 @@ use onnx_conformance_subject::{Declaration, Host, Stop};
 use crate::cli::print;
 use crate::cli::runtime::RuntimeOptions;
 
-/// Starts the runtime once more, in processes of their own, to ask what it rewrites. Returns `None`, with a note, if the runtime
-/// does not report it.
+/// Starts the runtime again, in separate processes, to ask for its rewrites. Returns `None`, with a note, if the
+/// runtime does not report it.
 pub(crate) fn open_optimizer(
     options: &RuntimeOptions,
     declaration: &Declaration,

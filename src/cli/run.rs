@@ -283,7 +283,7 @@ impl Report<'_> {
     }
 }
 
-/// Prints how many unexpected failures are of cases that changed since the suite version of the expectation file.
+/// Prints the number of unexpected failures in cases that changed since the suite version of the expectation file.
 fn note_changed_cases(gate: &Gate, gate_result: &GateResult, suite: &Suite) -> anyhow::Result<()> {
     let expectations = gate.matcher.expectations();
     let Some(version) = expectations.suite.as_deref().and_then(suite_version) else { return Ok(()) };
@@ -310,7 +310,8 @@ fn note_changed_cases(gate: &Gate, gate_result: &GateResult, suite: &Suite) -> a
     Ok(())
 }
 
-/// Keeps those results of an earlier version of the suite that are of unchanged cases. Results of a version without a list stay.
+/// Keeps the results of unchanged cases from an earlier version of the suite. If the version has no list, all results
+/// are kept.
 fn keep_unchanged(place: &str, read: &mut Read, header: &Header, suite: &Suite) -> anyhow::Result<()> {
     let version = read.header.suite.clone();
     if version == header.suite {
@@ -330,9 +331,9 @@ fn keep_unchanged(place: &str, read: &mut Read, header: &Header, suite: &Suite) 
     Ok(())
 }
 
-/// Returns the outcomes of the embedded measurement for the cases that have not changed since, and removes the cases from the plan.
-/// The header then names the features that both processors have, or none if the measurement does not name its processor. Graphs
-/// are run again if the runtime is asked what it rewrites.
+/// Returns the outcomes of the embedded measurement for the cases that have not changed since, and removes the cases
+/// from the plan. The header then names the features that both processors have, or none if the measurement does not
+/// name its processor. Graphs are run again if the runtime's rewrites are requested.
 fn keep_measured(header: &mut Header, plan: &mut Plan<'_>, is_asked: bool) -> anyhow::Result<Vec<CaseResult>> {
     let runtime = &header.runtime;
     let place = format!("{} {}", escape::line(&runtime.name), escape::line(&runtime.version));
@@ -350,7 +351,7 @@ fn keep_measured(header: &mut Header, plan: &mut Plan<'_>, is_asked: bool) -> an
     Ok(kept)
 }
 
-/// Returns an error if a tool, which runs no models, is asked for outputs.
+/// Returns an error if a tool, which runs no models, would have to compute outputs.
 fn check_question(subject: &Declaration, variant: Variant) -> Result<(), Usage> {
     if variant.question() != Question::Run || subject.answers(Question::Run) {
         return Ok(());
@@ -543,7 +544,7 @@ impl Arguments {
         std::iter::once(terminal).chain(rewrites).chain(self.reports.reporters()).collect()
     }
 
-    /// Starts the runtime that is asked what it rewrites, if it is asked.
+    /// Starts the runtime that reports its rewrites, if they are requested.
     fn open_optimizer(&self, declaration: &Declaration, stop: &Stop) -> anyhow::Result<Option<Box<dyn Host + Send>>> {
         if self.rewrites { open_optimizer(&self.runtime, declaration, stop) } else { Ok(None) }
     }

@@ -13,7 +13,7 @@ use crate::cli::print;
 /// Rows that a part keeps if all parts are shown.
 const MIN_ROWS: usize = 3;
 
-/// Rows of a part from which on parts are shortened rather than omitted.
+/// Minimum number of rows left for a part to be shortened rather than omitted.
 const GOOD_ROWS: usize = 8;
 
 /// Rows at the end of the last part, which often has the totals.
@@ -57,7 +57,7 @@ struct Part<'a> {
     is_apart: bool,
 }
 
-/// Calls a function, and prints what it prints at the end, shortened to the screen if standard output is a terminal.
+/// Calls a function, collects what it prints, and prints that at the end, shortened to the screen on a terminal.
 pub(crate) fn shortened<T>(run: impl FnOnce() -> T) -> T {
     if !stdout().is_terminal() {
         return run();

@@ -17,7 +17,7 @@ use crate::cli::runtime::ended_early;
 pub(crate) struct Session<'a> {
     pub(crate) plan: &'a Plan<'a>,
     pub(crate) runtime: &'a Recorder<'a>,
-    /// The runtime that is asked which graphs it rewrites.
+    /// The runtime that reports which graphs it rewrites.
     pub(crate) optimizer: Option<&'a dyn Host>,
     pub(crate) stop: &'a Stop,
     pub(crate) expectations: &'a ExpectationMatcher,

@@ -166,9 +166,9 @@ impl Thing {
     }
 }
 
-/// Returns the error for a name of nothing, with the nearest names of all kinds.
+/// Returns the error for an unknown name, with the nearest names of all kinds.
 fn unknown(suite: &Suite, name: &str) -> anyhow::Result<Usage> {
-    // If the part before @ is an operator, the part after it is no opset.
+    // If the part before @ is an operator, the part after it is not an opset.
     if let Some((plain, _)) = name.split_once('@')
         && OperatorName::parse(plain).is_ok()
         && let Err(error) = OperatorName::parse(name)

@@ -1,4 +1,4 @@
-//! `submit-check`: seals and verifies a submission, and prints what it says about the runtime.
+//! `submit-check`: seals and verifies a submission, and prints its statements about the runtime.
 
 use std::path::{Path, PathBuf};
 

@@ -28,7 +28,7 @@ pub(crate) struct TargetOptions {
 }
 
 impl TargetOptions {
-    /// Returns the request.
+    /// Returns the questions that the options ask about a model.
     pub(crate) fn questions(&self) -> anyhow::Result<CheckQuestions> {
         let mut questions =
             CheckQuestions { relabel_only: self.relabel_only, ir: self.ir, ..CheckQuestions::default() };

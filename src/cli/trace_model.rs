@@ -204,7 +204,7 @@ fn report(path: &Path, inputs: &str, trace: &Trace, options: &SearchOptions) -> 
 /// Returns the command that shows the difference again in the written folder.
 fn command(options: &SearchOptions) -> String {
     let runtime = options.runtime.as_deref().unwrap_or_default();
-    // The path of an adapter's folder means nothing elsewhere, but its last part is the name of the adapter.
+    // The path of an adapter's folder has no meaning on another machine, but its last part is the name of the adapter.
     let is_path = !runtime.contains(char::is_whitespace);
     let runtime = if is_path { runtime.rsplit('/').next().unwrap_or(runtime) } else { runtime };
     let runtime = RuntimeOptions::plain(runtime, std::time::Duration::ZERO).as_arguments();
@@ -242,7 +242,7 @@ fn decoded(path: &Path, bytes: &Bytes) -> anyhow::Result<ModelProto> {
         Ok(_) => None,
         Err(error) => Some(error.to_string()),
     };
-    // The scanner says what the file is instead.
+    // The scanner describes the actual format of the file.
     let found = scan(&bytes[..], &Limits::default()).err().map(|finding| finding.message).or(error).unwrap_or_default();
     bail!(NotAModel(format!("{} is not a model: {found}", model_name(path))))
 }

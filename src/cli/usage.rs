@@ -1,4 +1,4 @@
-//! Errors of invalid command lines, and of files that are not what a command reads.
+//! Errors of invalid command lines, and of files of the wrong kind.
 
 use onnx_conformance_cases::case::Variant;
 

@@ -87,7 +87,8 @@ struct Step {
 enum Lane {
     /// Compilation and tests of the workspace.
     Workspace,
-    /// The program, packages and site as users get them, which mostly wait for processes. Then what needs no build.
+    /// The program, packages and site as users get them, which mostly wait for processes. Then the steps that need no
+    /// build.
     Users,
 }
 
@@ -401,7 +402,8 @@ fn on_adapters(arguments: &Arguments) -> Result<()> {
     let part = part(arguments)?;
     for name in &whole()? {
         run(Command::new(copies().join(PROGRAM)).args(["run", "--smoke", "--runtime", &own(name)]))?;
-        // Two refusals hang onnx.reference until the timeout, and its largest model takes half of it beside a browser.
+        // Two refusals hang onnx.reference until the timeout, and its largest model takes half of the timeout while a
+        // browser runs.
         run_cases(name, &[&["--timeout", "60"], words(part.as_ref()).as_slice()].concat())?;
         if part.is_some() {
             samples(name, &Filter::default())?;
@@ -433,7 +435,7 @@ fn on_adapters(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The parts of the suite about which tools are asked.
+/// The parts of the suite that are sent to tools.
 const ASKED: [&str; 6] = [
     "ai.onnx/Identity-14",
     "ai.onnx/If-13",
@@ -443,8 +445,8 @@ const ASKED: [&str; 6] = [
     "ai.onnx/Squeeze-13",
 ];
 
-/// Asks tools about a few parts of the suite, and compares the answers with their newest measurements. A part that has changed since
-/// is omitted.
+/// Sends a few parts of the suite to tools, and compares the answers with their newest measurements. A part that has
+/// changed since is omitted.
 fn tools() -> Result<()> {
     let measured = tool_overviews()?;
     for (name, question) in Runtimes::embedded()?.tools_in_ci() {
@@ -481,7 +483,7 @@ fn part(arguments: &Arguments) -> Result<Option<String>> {
     Ok(Some(part))
 }
 
-/// Returns `true` for the part that also runs what the other fifteen leave out.
+/// Returns `true` for the part that also runs what the other fifteen omit.
 fn is_first_part(arguments: &Arguments) -> Result<bool> {
     Ok(part(arguments)?.is_none_or(|part| part.starts_with("1/")))
 }
@@ -496,8 +498,8 @@ fn run_cases(name: &str, options: &[&str]) -> Result<()> {
     run(Command::new(copies().join(PROGRAM)).args(["run", "--runtime", &own(name)]).args(options))
 }
 
-/// Runs the samples that a filter selects of a runtime's findings that its newest measured version shows. The gate fails if one no longer fails.
-/// Adapters that are tested on every case run theirs with the whole suite.
+/// Runs the samples of a runtime's findings that its newest measured version shows and a filter selects. The gate fails
+/// if one no longer fails. Adapters that are tested on every case run theirs with the whole suite.
 fn samples(name: &str, filter: &Filter) -> Result<()> {
     let newest = Measurements::embedded().newest(name)?.context("the runtime is not measured")?;
     let mut ids = String::new();
@@ -521,7 +523,7 @@ fn older_releases(arguments: &Arguments) -> Result<()> {
     for name in &whole()? {
         let expectations = format!("expectations/releases/{name}.yaml");
         let options = ["--expectations", &expectations, "onnx-*/**", &newest];
-        // Of onnx.reference, the largest models take half of the usual limit beside the other lane.
+        // The largest models of onnx.reference take half of the usual limit while the other lane runs.
         run_cases(name, &[&["--timeout", "180"], &options[..], &words(part.as_ref())].concat())?;
     }
     Ok(())

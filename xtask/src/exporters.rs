@@ -1,4 +1,5 @@
-//! Models of exporters below testdata/exporters: the predictions of `check --runtime` beside the recorded truth.
+//! Models of exporters below testdata/exporters: the predictions of `check --runtime`, compared with the recorded
+//! results.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -28,7 +29,7 @@ struct Index {
     models: Vec<ExportedModel>,
 }
 
-/// A model, and what versions of the runtime did with it.
+/// A model, with its results on versions of the runtime.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ExportedModel {
@@ -59,7 +60,8 @@ enum Behaviour {
     DoesNotLoad,
 }
 
-/// Prediction for a model, the best first; `None` if the model has errors by itself, so that no runtime is asked about.
+/// Prediction for a model, the best first; `None` if the model has errors, so that there is no prediction for a
+/// runtime.
 type Prediction = Option<RuntimeVerdict>;
 
 /// A prediction for a version of the runtime, with the truth.
@@ -77,7 +79,7 @@ fn index() -> Result<Index> {
     serde_yaml::from_str(&text).with_context(|| format!("{FOLDER}/{INDEX} is not an index of models"))
 }
 
-/// Compares every model with every version of which the truth is recorded.
+/// Compares every model with every version that has recorded results.
 fn compare() -> Result<Vec<Compared>> {
     let mut all = Vec::new();
     for model in index()?.models {

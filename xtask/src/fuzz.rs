@@ -175,8 +175,8 @@ fn worker(target: &Target, arguments: &Arguments) {
     });
 }
 
-/// Runs an input and returns findings by kind. A run over twice its time limit must be so three times, and in CPU time as well,
-/// because the machine may be busy. The same holds for memory, because some data is only loaded once.
+/// Runs an input and returns findings by kind. A run that exceeds twice its time limit must do so three times, and also
+/// in CPU time, because the machine may be busy. The same holds for memory, because some data is only loaded once.
 fn watched(target: &Target, input: &[u8]) -> Result<bool, (&'static str, String)> {
     let (mut fastest, mut smallest) = (Duration::MAX, usize::MAX);
     for _ in 0..3 {

@@ -86,7 +86,8 @@ fn measure(asking: &Asking<'_>, version: &str, adapter: Option<String>) -> Resul
     write(&path, &measured, &MeasuredDigests::for_tool(&asked, shard.is_some()))
 }
 
-/// Reads the measurement at a path with its digests; `None` if there is none, or if it has no digests, so that all of it is stale.
+/// Reads the measurement at a path with its digests; `None` if there is none, or if it has no digests, in which case
+/// all of it is stale.
 fn earlier(path: &Path) -> Result<Option<EarlierAnswers>> {
     let digests = MeasuredDigests::path(path);
     if !path.exists() || !digests.exists() {
@@ -100,7 +101,8 @@ fn earlier(path: &Path) -> Result<Option<EarlierAnswers>> {
     Ok(Some(EarlierAnswers::read(&path.display().to_string(), &read(path)?, Some(&read(&digests)?))?))
 }
 
-/// Asks a tool about the stale parts of the suite, and joins the answers with the earlier ones; `None` if no part is stale.
+/// Sends the stale parts of the suite to a tool, and joins the answers with the earlier ones; `None` if no part is
+/// stale.
 fn ask_again(
     asking: &Asking<'_>,
     before: &EarlierAnswers,
@@ -191,8 +193,8 @@ fn folder() -> PathBuf {
     workspace::target().join("measure")
 }
 
-/// Returns the processor time of the processes that this one has waited for, and of those that they waited for, in seconds; `None`
-/// where /proc does not tell it.
+/// Returns the processor time of the processes that this one has waited for, and of those that they waited for, in
+/// seconds; `None` without /proc.
 fn cpu_seconds() -> Option<u64> {
     let text = fs::read_to_string("/proc/self/stat").ok()?;
     // The name of the program, in parentheses, may contain spaces. The times follow it in hundredths of a second.

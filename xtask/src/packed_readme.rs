@@ -1,4 +1,5 @@
-//! README of the packages: the one of the checkout without links to its files, which nobody has who installs a package.
+//! README of the packages: the README of the checkout without links to its files, which an installed package does not
+//! have.
 
 use std::fs;
 
@@ -59,7 +60,7 @@ fn packed(readme: &str) -> String {
             _ if line == start => is_cut = true,
             _ if line == end => is_cut = false,
             _ if is_cut || line.starts_with("![") => {}
-            // One empty line is left of those around a removed part.
+            // Of the empty lines around a removed part, one is kept.
             "" if kept.is_empty() || kept.ends_with("\n\n") => {}
             _ => kept.extend([line, "\n"]),
         }

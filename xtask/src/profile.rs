@@ -63,7 +63,7 @@ impl Shown {
     }
 }
 
-/// The cases with what each shows, as positions in a list.
+/// The cases, each with the items that it shows, as positions in a list.
 struct Cases {
     ids: Vec<String>,
     shown: Vec<Shown>,
@@ -97,7 +97,7 @@ fn path() -> PathBuf {
 }
 
 impl Cases {
-    /// Reads the default cases of the suite, and what measured runtimes did with them.
+    /// Reads the default cases of the suite, and their results on measured runtimes.
     fn read(suite: &Suite) -> anyhow::Result<Cases> {
         let ids = suite.ids(&Filter::default())?;
         let (mut failures, mut faults) = (failures(&ids)?, faults()?);
@@ -122,7 +122,7 @@ impl Cases {
         Ok(Cases { ids, shown, by_case })
     }
 
-    /// Chooses at most so many cases, each time the one that adds most of what counts.
+    /// Chooses at most this many cases, each time the one that adds the most items that count.
     fn choose(&self, most: usize, counts: &dyn Fn(&Shown) -> bool) -> BTreeSet<usize> {
         let weights: Vec<u64> = self.shown.iter().map(|shown| if counts(shown) { shown.weight() } else { 0 }).collect();
         let mut is_shown = vec![false; self.shown.len()];
@@ -213,7 +213,7 @@ impl Shown {
     }
 }
 
-/// Returns what a case shows by its id.
+/// Returns the items that a case shows, by its id.
 fn traits(id: &str) -> Vec<Shown> {
     let parsed = CaseId::parse(id);
     let mut shown = vec![Shown::Behaviour(behaviour(parsed))];

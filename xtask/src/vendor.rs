@@ -105,7 +105,7 @@ fn chosen(names: &[String]) -> Result<Vec<Package>> {
     Ok(packages)
 }
 
-/// Fails if the list records more tests of the release than were found now.
+/// Fails if the list records more tests of the release than were found.
 fn refuse_a_collapse(home: &Path, fresh: &Release) -> Result<()> {
     let list = store::read_list(home)?;
     let Some(recorded) = list.iter().find(|release| release.release == fresh.release) else { return Ok(()) };

@@ -115,8 +115,8 @@ fn build(profile: &str) -> Result<PathBuf> {
     wheels.pop().with_context(|| format!("{} has no wheel", out.display()))
 }
 
-/// Writes a stand-in for cargo, which builds the program with the features of the workspace, as `cargo build` does. A build of the
-/// package alone has other features, so it would compile most libraries again.
+/// Writes a stand-in for cargo, which builds the program with the features of the workspace, as `cargo build` does. A
+/// build of the package alone would have other features, and so compile most libraries again.
 fn workspace_cargo() -> Result<PathBuf> {
     let path = workspace::target().join("cargo-of-the-workspace");
     fs::write(&path, WORKSPACE_CARGO).with_context(|| format!("cannot write {}", path.display()))?;

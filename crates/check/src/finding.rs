@@ -74,7 +74,8 @@ impl Finding {
         Finding { edit: Some(edit.into()), ..self }
     }
 
-    /// Marks the finding if a safe edit of the file fixes it, which keeps what the model computes and which runtimes load it.
+    /// Marks the finding if a safe edit of the file fixes it: one that changes neither what the model computes nor
+    /// which runtimes load it.
     pub(crate) fn with_fixability(self) -> Finding {
         let is_in_graphs =
             self.place.path.iter().all(|step| matches!(step, PathStep::Graph(_) | PathStep::Subgraph { .. }));

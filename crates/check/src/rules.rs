@@ -74,7 +74,7 @@ impl RuleId {
         self.definition().level
     }
 
-    /// The sentence that holds for a model that follows the rule; for a note, what the note states.
+    /// The sentence that holds for a model that follows the rule; for a note, its statement.
     pub const fn sentence(self) -> &'static str {
         self.definition().sentence
     }

@@ -1,5 +1,5 @@
-//! Settings: the properties of a node, besides its element types, that select the code of a runtime. The same function classifies
-//! the nodes of cases and of models, so measurements of cases apply to the nodes of models.
+//! Settings: the properties of a node that, with its element types, select the code of a runtime. The same function
+//! classifies the nodes of cases and of models, so measurements of cases apply to the nodes of models.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -78,7 +78,7 @@ impl Settings {
         self.words().filter(counts).eq(other.words().filter(counts))
     }
 
-    /// The traits of the node besides its settings:
+    /// The traits of the node, in addition to its settings:
     ///
     /// - `rank(Scale)=1`: the rank of another tensor input, by its name in the operator;
     /// - `empty(A)`: an input without elements;
@@ -92,8 +92,8 @@ impl Settings {
         self.words().filter(|word| is_trait(word))
     }
 
-    /// The traits of `self` that contradict `other`, those of a node: traits that it is known not to have. `coarse` compares only
-    /// if an input is a scalar.
+    /// The traits of `self` that contradict `other`, the traits of a node: traits that the node is known not to have.
+    /// `coarse` compares only if an input is a scalar.
     pub fn traits_beyond<'a>(&'a self, other: &'a Settings, coarse: bool) -> impl Iterator<Item = &'a str> {
         self.traits().filter(move |word| !traits::may_have(&other.0, word, coarse))
     }
@@ -154,9 +154,9 @@ pub(crate) fn is_default(spec: &OpSpec, given: &AttributeProto) -> bool {
     }
 }
 
-/// True if an attribute without a declared default has the default given in the operators' texts: strides and dilations of 1
-/// along each axis, pads of 0, and the kernel shape of a convolution equal to that of its weights (`Conv-11`, attributes).
-/// Exporters write them anyway.
+/// True if an attribute without a declared default has the default value that the operators' texts give: strides and
+/// dilations of 1 along each axis, pads of 0, and the kernel shape of a convolution equal to that of its weights
+/// (`Conv-11`, attributes). Exporters write them anyway.
 fn implied(spec: &OpSpec, given: &AttributeProto) -> bool {
     let has_weights = spec.inputs.get(1).is_some_and(|input| ["W", "w", "weight"].contains(&input.name.as_str()));
     match given.name() {

@@ -51,8 +51,9 @@ fn operators() -> Vec<Operator> {
     operators
 }
 
-// The lists of operators below belong to the faults, not to the operators: each says to which kernels a wrong computation
-// applies, or of which the suite must detect it. What the signatures decide is derived in `Operator`.
+// The lists of operators below belong to the faults, not to the operators: each names the kernels that a wrong
+// computation applies to, or for which the suite must detect it. Facts that follow from the signatures are derived in
+// `Operator`.
 
 /// Operators that sum over axes of their first input, with the axes that the faulty sum takes.
 const SUMS: &[(&str, Linear)] = &[
@@ -68,8 +69,8 @@ const SUMS: &[(&str, Linear)] = &[
     ("Einsum", Linear::Everything),
 ];
 
-/// Operators whose 16-bit results must be accurate to better than 1 %. `accuracy` of op.yaml does not decide it: results of
-/// `Div` are exact, and those of `Einsum` are as accurate as the cases allow.
+/// Operators whose 16-bit results must be accurate to better than 1 %. The `accuracy` in op.yaml does not show it:
+/// results of `Div` are exact, and those of `Einsum` are as accurate as the cases allow.
 const ELEMENTARY: &[&str] = &[
     "Acos",
     "Acosh",
@@ -132,8 +133,8 @@ const ELEMENTARY: &[&str] = &[
     "Tanh",
 ];
 
-/// Operators that use whole rows, including the elements after the first ones. The number of elements that the faulty kernel
-/// reads is a demand on the rows of the cases.
+/// Operators that use whole rows, each with the number of elements of a row that the faulty kernel reads. The cases
+/// need longer rows.
 const ROWS: &[(&str, usize)] = &[
     ("ArgMax", 4096),
     ("ArgMin", 4096),
@@ -179,8 +180,8 @@ const COARSE: &[&str] = &[
     "Size",
 ];
 
-/// Operators that return tensors without a checked element after the last block: few elements, equal ones, or random ones.
-/// `Multinomial` is random, too, but each of its rows has a distribution of its own, which the cases check.
+/// Operators that return tensors without a checked element after the last block: few elements, equal ones, or random
+/// ones. `Multinomial` is random, too, but each of its rows has a separate distribution, which the cases check.
 const WITHOUT_TAIL: &[&str] = &[
     "Bernoulli",
     "ConstantOfShape",
@@ -216,7 +217,7 @@ const FLOATING: &[&str] = &[
 /// Operators that return positions of elements. Other outputs of int64 are sizes, counts or places in windows.
 const POSITIONS: &[&str] = &["ArgMax", "ArgMin", "NonZero", "TopK", "Unique"];
 
-/// Operators of which the suite moves more elements than 16 bits can count, with at least one required case.
+/// Operators with a required case that moves more elements than 16 bits can count.
 const MOVERS: &[&str] = &[
     "Add",
     "Cast",
@@ -269,7 +270,7 @@ impl Operator {
         self.versions.iter().any(|spec| spec.facts.draws == Draws::Always)
     }
 
-    /// True if the operator takes integers or other data that are no floats, and returns floats only.
+    /// True if the operator takes integers or other data that are not floats, and returns only floats.
     fn turns_integers_into_floats(&self) -> bool {
         let is_float = |kind: &ValueType| matches!(kind, ValueType::Tensor(element) if element.is_float());
         let takes_others =
@@ -419,7 +420,7 @@ impl Operator {
         faults
     }
 
-    /// Faults in which a version follows the text of the previous or the next one, if the meaning changed.
+    /// Faults that compute a version by the text of the previous or the next one, if the meaning changed.
     fn neighbours(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
         for pair in self.versions.windows(2) {

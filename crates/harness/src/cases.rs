@@ -61,7 +61,8 @@ pub enum CasesError {
     KnownFailures(String),
 }
 
-/// Cases of the suite in the order of their ids. The models of an operator version are made when the first of them is reached.
+/// Cases of the suite in the order of their ids. The models of an operator version are made when the iterator reaches
+/// the first one.
 pub struct Cases {
     suite: Suite,
     /// Ids of the cases that are left, the next one last.
@@ -129,7 +130,7 @@ impl Iterator for Cases {
     }
 }
 
-/// A case of the suite: a model with inputs and what is expected of it.
+/// A case of the suite: a model with inputs and an expectation.
 #[derive(Clone, Debug)]
 pub struct SuiteCase {
     case: Case,
@@ -156,7 +157,7 @@ impl SuiteCase {
         self.case.level == Level::Required
     }
 
-    /// Returns true if the model must be refused. There are no expected outputs then.
+    /// Returns true if the model must be refused. In that case there are no expected outputs.
     pub fn must_be_refused(&self) -> bool {
         self.case.refusal.is_some()
     }
@@ -177,8 +178,8 @@ impl SuiteCase {
         data.into_iter().flat_map(|data| data.outputs.iter().map(ExpectedOutput::requested)).collect()
     }
 
-    /// Judges what a runtime answers. `run` is called for each run of the model, and for the control of a case that must be refused,
-    /// whose id [`Request::id`] names.
+    /// Judges the answer of a runtime. `run` is called for each run of the model, and for the control of a case that
+    /// must be refused, whose id [`Request::id`] names.
     pub fn judge(&self, run: impl Fn(&Request<'_>) -> Response + Sync) -> Judgement {
         let host = Closure(run);
         Judgement { result: judge(&self.case, &host, &host.declaration()) }

@@ -160,7 +160,7 @@ impl Gate {
         &self.matcher.expectations().scope
     }
 
-    /// Returns true if the expectations are those of a file or an embedded measurement, and not an empty default.
+    /// Returns true if the expectations come from a file or an embedded measurement, and are not an empty default.
     pub fn has_file(&self) -> bool {
         self.source.path.as_ref().is_some_and(|path| path.exists()) || self.source.embedded().is_some()
     }
@@ -177,14 +177,15 @@ impl Gate {
         Ok(cases.ids().collect::<BTreeSet<_>>() == whole.ids().collect::<BTreeSet<_>>())
     }
 
-    /// Returns the files that the runtime accepts according to the expectations, if they are about its version.
+    /// Returns the accepted opsets and IR versions in the expectations, if they are about the runtime's version.
     pub fn stated(&self) -> Option<&Accepted> {
         let expectations = self.matcher.expectations();
         let is_same_version = expectations.version.as_ref().is_none_or(|it| *it == self.source.runtime.version);
         expectations.accepts.as_ref().filter(|_| is_same_version)
     }
 
-    /// Returns a problem if the file states other accepted files than the runtime accepts, and both are of the same version.
+    /// Returns a problem if the file states other opsets or IR versions than the runtime accepts, and both have the
+    /// same version.
     pub fn other_than(&self, accepted: &Accepted) -> Option<String> {
         let stated = self.stated().filter(|stated| *stated != accepted)?;
         let path = self.matcher.expectations().path();
@@ -193,7 +194,8 @@ impl Gate {
         ))
     }
 
-    /// Fails if the file is a measurement, and the results are judged by texts that measurements are not judged by.
+    /// Fails if the file is a measurement, and the results were judged by the texts of another release than
+    /// measurements.
     pub fn check_text(&self, text: Option<TextRelease>) -> anyhow::Result<()> {
         let expectations = self.matcher.expectations();
         if expectations.exact { check_text_of_measurement(expectations.path(), text) } else { Ok(()) }
@@ -230,7 +232,7 @@ impl Gate {
             _ => text,
         };
         write(path, &text)?;
-        // Results of other variants confirm nothing.
+        // Results of other variants confirm no output.
         if run.variant == Variant::Runtime && matcher.expectations().exact {
             let ids = run.results.iter().map(|result| result.id.as_str());
             write_digests(path, self.is_recorded.then(|| MeasuredDigests::for_cases(ids)), run.missing)?;
@@ -267,7 +269,8 @@ pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Fails if cases were not sent for other reasons than unaccepted files, since a measurement lists the outcome of every case.
+/// Fails if cases were not sent, unless the runtime does not accept their files, since a measurement lists the outcome
+/// of every case.
 pub fn check_measured(path: &Path, results: &[CaseResult]) -> anyhow::Result<()> {
     let is_file = |result: &&CaseResult| {
         let what = result.message.strip_suffix(" is not declared").and_then(|what| what.parse().ok());
@@ -284,8 +287,8 @@ pub fn check_measured(path: &Path, results: &[CaseResult]) -> anyhow::Result<()>
     )
 }
 
-/// Writes the digests next to an expectation file, keeping the old ones of the groups in `missing`. Without digests the file is
-/// removed: the cases then have no record, and the expectations confirm nothing.
+/// Writes the digests next to an expectation file, keeping the old ones of the groups in `missing`. Without digests the
+/// file is removed: then the cases have no record, and the expectations confirm nothing.
 pub fn write_digests(path: &Path, digests: Option<MeasuredDigests>, missing: &[String]) -> anyhow::Result<()> {
     let path = MeasuredDigests::path(path);
     let place = || path.display().to_string();
@@ -305,8 +308,8 @@ pub fn write_digests(path: &Path, digests: Option<MeasuredDigests>, missing: &[S
     }
 }
 
-/// Writes the shares of error bounds that results take next to an expectation file, keeping the old ones of operator versions that
-/// were not run as a whole. Without results, which then are of cases that are not the project's own, the file is removed.
+/// Writes the used shares of error bounds next to an expectation file. Operator versions that were not run as a whole
+/// keep their old shares. Without results, because the cases are not the project's own, the file is removed.
 pub fn write_accuracy(path: &Path, results: Option<&[CaseResult]>, missing: &[String]) -> anyhow::Result<()> {
     let path = MeasuredAccuracy::path(path);
     let place = path.display().to_string();
@@ -346,7 +349,7 @@ pub fn measured_path(runtime: &Declaration) -> PathBuf {
     folder(runtime).join(&runtime.name).join(format!("{version}.yaml"))
 }
 
-/// Returns true if two versions are one release, or builds before it.
+/// Returns true if two versions are the same release, or builds before it.
 fn is_same_release(a: &str, b: &str) -> bool {
     without_build(a) == without_build(b)
 }
@@ -356,7 +359,8 @@ pub fn is_published(version: &str) -> bool {
     without_build(version) == version
 }
 
-/// Returns a version without the part that every build has anew, such as a date: `1.33.0` for `1.33.0.dev20261129001+cpu`.
+/// Returns a version without the part that differs in every build, such as a date: `1.33.0` for
+/// `1.33.0.dev20261129001+cpu`.
 fn without_build(version: &str) -> &str {
     let lower = version.to_ascii_lowercase();
     let found = ["+", ".dev", "-dev", ".nightly", "-nightly", "-git", ".git", "-snapshot"].into_iter();

@@ -1,4 +1,5 @@
-//! Signals that end the program: a run ends in order, everything else at once. No temporary file is left behind.
+//! Signals that end the program: a run ends in an orderly way, everything else immediately. No temporary file is left
+//! behind.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};

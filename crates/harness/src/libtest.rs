@@ -128,9 +128,9 @@ struct Selection {
 
 /// Place where the runtime runs.
 enum Place {
-    /// In separate processes.
+    /// Cases run in separate processes.
     Subprocess(Box<dyn Runtime + Send>),
-    /// In this process.
+    /// Cases run in this process.
     InProcess(Box<dyn Host + Send>),
 }
 
@@ -229,8 +229,8 @@ impl Harness {
         Harness { variant, ..self }
     }
 
-    /// Judges by the texts of this ONNX release, such as `1.18.0`, or of a later one, instead of those of the release that the suite
-    /// is made for. Cases that other texts decide are open.
+    /// Judges by the texts of this ONNX release, such as `1.18.0`, or of a later one, instead of the suite's own
+    /// release. Cases that other texts decide are open.
     #[must_use]
     pub fn text(self, release: impl Into<String>) -> Harness {
         Harness { text: Some(release.into()), ..self }

@@ -98,7 +98,7 @@ pub fn levels(runtime: &str) -> &'static [String] {
 /// Splits the name of a runtime at a level of its optimizer: `onnxruntime` and `basic` of `onnxruntime-basic`. Returns `None` for
 /// any other name.
 pub fn at_level(name: &str) -> Option<(&'static str, &'static str)> {
-    // Most names are those of adapters, and need no look into files.
+    // Most names are names of adapters, so no file need be read.
     if FILES.iter().any(|(runtime, ..)| *runtime == name) {
         return None;
     }

@@ -28,8 +28,8 @@ pub enum Verdict {
     Wrong(String),
 }
 
-/// Runs all probes on a runtime. `sink` gets each result at once, with the subject of the probe and the model and
-/// inputs as a case.
+/// Runs all probes on a runtime. `sink` receives each result immediately, with the subject of the probe, and the model
+/// and inputs as a case.
 pub fn smoke(runtime: &dyn Host, mut sink: impl FnMut(&str, Verdict, &Case)) -> Result<(), TensorError> {
     let (mut earlier, mut runs_floats) = (None, None);
     let declaration = runtime.declaration();

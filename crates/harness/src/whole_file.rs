@@ -19,7 +19,7 @@ const PREFIX: usize = 64;
 /// The temporary files of this process that are not in place yet.
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Removes the files that are not in place yet, for a process that ends at once. No new one can start before the
+/// Removes the files that are not in place yet, for a process that ends immediately. No new one can start before the
 /// returned value is dropped.
 #[must_use = "a file that begins later would stay"]
 pub fn remove_unfinished() -> impl Sized {
@@ -114,7 +114,7 @@ impl WholeFile {
         Ok(WholeFile { file, places: Some((temporary, target)) })
     }
 
-    /// Returns the file as it is now.
+    /// Returns the file in its current state.
     pub fn file(&self) -> &File {
         &self.file
     }
@@ -148,7 +148,7 @@ fn target(path: &Path) -> io::Result<Option<PathBuf>> {
     }
     let mut place = path.to_owned();
     for _ in 0..MAX_LINKS {
-        // A link there, as behind /dev/stdout, leads to an open file, whatever its path.
+        // A link there, such as the target of /dev/stdout, leads to an open file, whatever its path.
         if place.starts_with("/proc") {
             return Ok(None);
         }

@@ -201,7 +201,7 @@ impl<'a> Change<'a> {
     }
 }
 
-/// Returns true if both results have one outcome, and both or neither of two mismatches are only inexact.
+/// Returns true if both results have the same outcome, and both or neither of two mismatches are only inexact.
 fn ends_alike(old: &CaseResult, new: &CaseResult) -> bool {
     let key = |result: &CaseResult| (result.outcome, result.mismatch_ulps().is_some());
     key(old) == key(new)

@@ -12,11 +12,11 @@ use crate::json_format::versioned_json;
 /// Output format of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// For a terminal.
+    /// Text for a terminal.
     Text,
-    /// For a page or a comment.
+    /// Markdown for a page or a comment.
     Markdown,
-    /// For a program.
+    /// JSON for a program.
     Json,
 }
 

@@ -11,7 +11,7 @@ use onnx_conformance_harness::expectations::Verdict;
 use onnx_conformance_harness::failures::{causes, group_of};
 use onnx_conformance_harness::run::{CaseResult, Outcome};
 
-/// Number of cases up to which the report has each of them.
+/// Maximum number of cases for a report that lists each of them.
 const MAX_CASES: usize = 10_000;
 
 /// Creates the report of each case, or by cause if there are too many for a CI service.
@@ -19,8 +19,8 @@ pub fn report(runtime: &str, results: &[(CaseResult, Verdict)]) -> Result<String
     if results.len() > MAX_CASES { report_by_cause(runtime, results) } else { report_of_cases(runtime, results) }
 }
 
-/// Creates the report with a test suite per cause of unexpected failures. A test is an operator version or a group of vendored cases,
-/// with its failures of that cause. The last suite has those in which every case is as expected.
+/// Creates the report with a test suite per cause of unexpected failures. A test is an operator version or a group of
+/// vendored cases, with its failures of that cause. The last suite has the tests whose cases are all as expected.
 fn report_by_cause(runtime: &str, results: &[(CaseResult, Verdict)]) -> Result<String, SerializeError> {
     let mut report = Report::new(format!("onnx-conformance {}", escape::line(runtime)));
     let with = |verdict: Verdict| results.iter().filter(move |(_, other)| *other == verdict).map(|(result, _)| result);

@@ -182,7 +182,7 @@ fn known_graph(
 /// Failing case with its graph.
 type CaseGraph<'a> = (&'a Failing, &'a KnownGraph);
 
-/// Returns true if every model with a graph has another one, too, whose versions include its own.
+/// Returns true if every model with a graph also has another graph, whose versions include the first one's.
 fn covers((other, known): CaseGraph<'_>, (failing, graph): CaseGraph<'_>, indices: &[ModelIndex<'_>]) -> bool {
     known.inputs == graph.inputs
         && graph.versions.iter().all(|version| known.versions.contains(version))

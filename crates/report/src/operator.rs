@@ -176,7 +176,7 @@ fn pad(text: &str, width: usize) -> String {
     format!("{text:<width$}  ")
 }
 
-/// Adds what changed since the version before.
+/// Adds the changes since the previous version.
 pub(crate) fn changes(text: &mut String, version: &OperatorVersion, sinces: &[u32]) -> Result<(), DescribeError> {
     let Some(before) = sinces.iter().rfind(|since| **since < version.since) else { return Ok(()) };
     let diff = diff::versions(Specs::embedded(), &version.domain, &version.name, *before, version.since)?;
@@ -190,8 +190,8 @@ pub(crate) fn changes(text: &mut String, version: &OperatorVersion, sinces: &[u3
     Ok(())
 }
 
-/// Adds the rules and the accuracy. A change of this version is among the changes already, and a rule of other versions
-/// is omitted.
+/// Adds the rules and the accuracy. A change of this version is already listed as a change, and a rule of other
+/// versions is omitted.
 fn rules(text: &mut String, version: &OperatorVersion, file: &OperatorFile) {
     let applies = |rule: &ConstraintFile| match rule.rule_of {
         None => true,

@@ -8,7 +8,7 @@ use similar::{ChangeTag, DiffOp, TextDiff, capture_diff_slices};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Row {
-    /// So many lines from these positions on are the same.
+    /// Number of equal lines from these positions on.
     Same {
         /// The first line in the old text, the first in the new one, and how many follow.
         same: (usize, usize, usize),

@@ -1,4 +1,4 @@
-//! One page of what an operator version is: signature, formula, shape, changes, and rules with examples.
+//! Definition of an operator version on one page: signature, formula, shape, changes, and rules with examples.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use crate::site::CaseName;
 /// Maximum length of an example in bytes.
 const MAX_LENGTH: usize = 240;
 
-/// Number of words of an example and its remark up to which the first example is better than a shorter one.
+/// Maximum number of words of the first example and its remark; if it has more, a shorter example is shown.
 const SHORT: usize = 30;
 
 /// Prints the page of a version in colour.

@@ -35,7 +35,7 @@ pub fn tool_fault_text(tool: &str, fault: &ToolFault) -> Result<String, Expectat
     Ok(text)
 }
 
-/// Returns an issue in markdown, ready to file. The sample is the case of the fault in the form in which the tool gets it.
+/// Returns an issue in markdown, ready to file. The sample is the case of the fault in the form that the tool gets.
 pub fn tool_issue(tool: &str, fault: &ToolFault, sample: &Case) -> Result<String, ExpectationError> {
     let mut text = format!("# {}\n\n{}\n", markdown(&fault.title), markdown(fault.says.trim()));
     if let Some(quote) = &fault.quote {

@@ -1,4 +1,4 @@
-//! The measured versions of tools, and the parts of the suite about which they have to be asked again.
+//! The measured versions of tools, and the parts of the suite that must be sent to them again.
 
 use std::fmt::Write as _;
 
@@ -26,9 +26,9 @@ pub struct ToolOverview {
     pub shard: Option<String>,
     /// The questions that it answers.
     pub questions: Vec<String>,
-    /// Number of operator versions, patterns of graphs and topics of the format about which it is asked.
+    /// Number of operator versions, patterns of graphs and topics of the format that are sent to it.
     pub parts: usize,
-    /// The parts in which a case is new or has changed since the measurement.
+    /// The parts with a case that is new or has changed since the measurement.
     pub stale: Vec<String>,
 }
 

@@ -14,9 +14,9 @@ pub struct QuestionRow {
     pub name: &'static str,
     /// The title on the site.
     pub title: &'static str,
-    /// The answer that is right, in one sentence.
+    /// The correct answer, in one sentence.
     pub right: &'static str,
-    /// The form of its table in docs/tools.md, and the name of the tools there; `None` if it has no table of its own.
+    /// The form of its table in docs/tools.md, and the name of the tools there; `None` if it has no separate table.
     pub table: Option<(TableForm, &'static str)>,
     /// The heading of its table by operator in docs/tools.md; `None` if it has none.
     pub by_operator: Option<&'static str>,
@@ -25,13 +25,13 @@ pub struct QuestionRow {
 /// The columns of a table of tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableForm {
-    /// Valid and invalid models by their answer.
+    /// Valid and invalid models by answer.
     Checker,
-    /// Models by the soundness of the answer, and sound answers by what is known.
+    /// Models by the soundness of the answer, and sound answers by completeness.
     Inference,
-    /// Models by the outcome of the answer, with that of another opset.
+    /// Models by the outcome of the answer, including the outcome for another opset.
     Converter,
-    /// Models by the outcome of the answer, with that of other inputs or outputs.
+    /// Models by the outcome of the answer, including the outcome for other inputs or outputs.
     Rewriter,
 }
 

@@ -25,7 +25,8 @@ struct Row {
 }
 
 impl Row {
-    /// Merges another row if both say the same, and no operator's own versions would change. Returns true if merged.
+    /// Merges another row if both have the same text, and the versions of no operator would change. Returns true if
+    /// merged.
     fn takes(&mut self, other: &Row) -> bool {
         let versions = &self.versions | &other.versions;
         let stays = |row: &Row| row.operators.iter().all(|(_, all)| all & &versions == all & &row.versions);

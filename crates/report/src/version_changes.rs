@@ -50,8 +50,8 @@ enum Source<'a> {
 /// Ending of a case on one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// The case was not measured, has changed since, or the standard leaves the answer open. A measurement may list none of its
-    /// crashes in open cases, so silence about an open case is not an answer.
+    /// The case was not measured, has changed since, or the standard leaves the answer open. A measurement may omit
+    /// crashes in open cases, so a missing entry for an open case is not an answer.
     Unknown,
     /// The runtime was not given the case, or the outcome proves nothing.
     NotTaken,
@@ -68,7 +68,7 @@ struct Judged {
 }
 
 impl Judged {
-    /// Returns true if both have one outcome, and both or neither of two mismatches are only inexact.
+    /// Returns true if both have the same outcome, and both or neither of two mismatches are only inexact.
     fn is_like(self, other: Judged) -> bool {
         self.key() == other.key()
     }
@@ -232,7 +232,7 @@ impl Kind {
         }
     }
 
-    /// Returns the kind of a change from one ending to another; `None` if both are alike.
+    /// Returns the kind of a change from one ending to another; `None` if they are equal.
     fn of_change(old: Option<Judged>, new: Option<Judged>) -> Option<Kind> {
         match (old, new) {
             (None, _) => Some(Kind::NewlyTaken),
@@ -298,7 +298,7 @@ impl VersionChanges {
         }
     }
 
-    /// Returns true if a case got worse: it passed and fails now, or it has no answer now and had one before.
+    /// Returns true if a case got worse: it passed before and now fails, or it had an answer before and now has none.
     pub fn is_worse(&self) -> bool {
         let has_no_answer = |outcome: Option<Outcome>| outcome.is_some_and(Outcome::is_without_answer);
         let ends_worse = |group: &ChangeGroup| has_no_answer(group.new) && !has_no_answer(group.old);

@@ -57,7 +57,7 @@ impl Builtin {
         Builtin { stop: stop.clone(), ..self }
     }
 
-    /// Makes runs stop at this deadline, if it is before the end of their time.
+    /// Stops runs at this deadline, if it is earlier than their own.
     #[must_use]
     pub fn until(self, deadline: &Deadline) -> Builtin {
         Builtin { deadline: deadline.clone(), ..self }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::message::Problem;
 use crate::platform::bytes_of;
 
-/// Bytes counted for an entry besides its contents, for the metadata that the system keeps in memory.
+/// Bytes counted for an entry in addition to its contents, for the metadata that the system keeps in memory.
 const BYTES_PER_ENTRY: u64 = 1 << 10;
 
 /// Remedy for too many files in a folder.

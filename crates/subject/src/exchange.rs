@@ -305,16 +305,16 @@ fn read(output: &Output, path: &Path) -> Result<Value, Problem> {
         // No message of another kind is one of a tensor.
         Ok(value) if kind == Kind::Tensor => Ok(value),
         Ok(value) if encode::value(&value, name) == bytes => Ok(value),
-        // The message of a scalar is a valid one for an empty sequence with unknown fields. Adapters write the message of a value
-        // without contents in several ways, so it may be that of a declared one.
+        // The message of a scalar is also a valid message of an empty sequence with unknown fields. Adapters write the
+        // message of a value without contents in several ways, so it may be the message of a declared value.
         Ok(value) => Ok(of_another_kind(&bytes, output).filter(has_contents).unwrap_or(value)),
         Err(error) => of_another_kind(&bytes, output).ok_or(error),
     }
 }
 
-/// Returns the value of a message whose kind is not the declared one. A tensor in place of an optional one is a wrong type, not a
-/// damaged file. Such a message has exactly the bytes that are written for the value. A sequence of one tensor and an optional tensor
-/// have the same bytes, so they cannot be told apart.
+/// Returns the value of a message whose kind is not the declared one. A tensor in place of an optional one is a wrong
+/// type, not a damaged file. Such a message has exactly the bytes that are written for the value. A sequence of one
+/// tensor and an optional tensor have the same bytes, so they cannot be distinguished.
 fn of_another_kind(bytes: &Bytes, output: &Output) -> Option<Value> {
     let element = output.value_type.element_type();
     let tensor = || Box::new(ValueType::Tensor(element));
@@ -401,7 +401,7 @@ mod tests {
             fs::write(&path, encode::value(&value, "y")).unwrap();
             for declared in [ValueType::Optional(boxed()), ValueType::Sequence(boxed())] {
                 assert_eq!(read(&Output::new("y", declared.clone(), 0), &path).unwrap(), value, "{declared} {shape:?}");
-                // Another name is that of another output. A scalar without it could be anything.
+                // Another name belongs to another output. A scalar without a name could be anything.
                 assert!(shape.is_empty() || read(&Output::new("z", declared, 0), &path).is_err());
             }
         }

@@ -19,8 +19,8 @@ pub struct FolderData {
     kept: Option<KeptData>,
 }
 
-/// External data that two models of one folder share. A part that is read for the first is in memory until it is read for the
-/// second.
+/// External data that two models of one folder share. A part that is read for one model stays in memory until it is
+/// read for the other.
 #[derive(Clone, Debug, Default)]
 pub struct KeptData(Arc<Mutex<HashMap<FilePart, Bytes>>>);
 
@@ -28,7 +28,7 @@ pub struct KeptData(Arc<Mutex<HashMap<FilePart, Bytes>>>);
 type FilePart = (String, u64, u64);
 
 impl KeptData {
-    /// Returns a part that is in memory, and drops it, or reads it, and keeps it for the next time.
+    /// Returns a part. If it is in memory, it is dropped there; otherwise it is read, and kept for the next call.
     fn take_or_read(
         &self,
         part: FilePart,
@@ -49,7 +49,7 @@ impl FolderData {
         FolderData { folder: folder.map(Path::to_owned), deadline, kept: None }
     }
 
-    /// Shares what is read with another model of the folder.
+    /// Shares the data with another model of the folder that reads the same files.
     pub(crate) fn sharing(self, kept: Option<KeptData>) -> FolderData {
         FolderData { kept, ..self }
     }

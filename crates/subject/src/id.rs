@@ -129,7 +129,7 @@ impl<'a> CaseId<'a> {
     }
 }
 
-/// Returns the folders above a path, outermost first: `a` and `a/b` of `a/b/c`. The path may be that of a group, or the
+/// Returns the folders above a path, outermost first: `a` and `a/b` of `a/b/c`. The path may be a group's, or the
 /// beginning of a pattern.
 pub fn folders(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.match_indices('/').filter_map(|(end, _)| path.get(..end))

@@ -23,7 +23,7 @@ pub struct Launch {
     pub arguments: Vec<String>,
     /// Additions to its environment.
     pub environment: BTreeMap<String, String>,
-    /// Its working directory. By default it is that of the harness.
+    /// Its working directory. The default is that of the harness.
     pub folder: Option<PathBuf>,
     /// Help for a program that cannot be started.
     pub help: String,
@@ -231,7 +231,7 @@ struct Installation {
 }
 
 impl Installation {
-    /// Returns the installation of the adapter in a folder; the name of the folder is that of the adapter.
+    /// Returns the installation of the adapter in a folder; the name of the folder is the name of the adapter.
     fn for_adapter(folder: &Path, installed: &Path) -> Installation {
         let root = folder.parent().and_then(Path::parent).unwrap_or(folder);
         let target = root.join("target").join("adapters").join(folder.file_name().unwrap_or_default());

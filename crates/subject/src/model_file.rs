@@ -47,7 +47,8 @@ impl Request<'_> {
     /// Returns the model as a file, for a runtime that loads models only from files. External data is in the folder of the file. The
     /// file exists as long as the returned value; in an adapter, files of external data exist as long as the request.
     ///
-    /// If the model has external data and is no file yet, such as another form of it in this process, its data is copied.
+    /// If the model has external data but no file yet, for example because it was changed in this process, its data is
+    /// copied.
     ///
     /// ```
     /// use onnx_conformance_subject::{Declaration, Request, Response, Runtime};

@@ -1,4 +1,4 @@
-//! Threads at the ends of a process's pipes. They are never joined, since a descendant of a killed process may hold a
+//! Threads at the ends of a process's pipes. They are never joined, since a descendant of a killed process may keep a
 //! pipe open.
 
 use std::collections::VecDeque;
@@ -153,8 +153,7 @@ impl Tail {
         (buffers.fresh, buffers.head) = (0, Vec::new());
     }
 
-    /// Returns the kept bytes since the request began. It first waits for a process that has ended to write its last
-    /// words.
+    /// Returns the kept bytes since the request began. It first waits for the last output of a process that has ended.
     pub(super) fn text(&self) -> String {
         let buffers = self.buffers();
         let waited = self.0.1.wait_timeout_while(buffers, STDERR_TIMEOUT, |buffers| !buffers.is_closed);

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
     use crate::Declaration;
 
-    /// Runtime that says too much.
+    /// Runtime whose messages are too long.
     struct Verbose(fn() -> Response);
 
     impl Runtime for Verbose {

@@ -1,6 +1,7 @@
-//! Copy of the data beside a model, which the requests for models of one folder share.
+//! Copy of the data next to a model, which the requests for models of one folder share.
 //!
-//! A model reads external data from its own folder, and runtimes refuse links there. So a part of a model needs a folder with a copy.
+//! A model reads external data from its own folder, where runtimes refuse links. So a part of a model needs a folder
+//! with a copy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -75,7 +76,7 @@ impl SharedData {
     }
 }
 
-/// Lists the entries of a folder besides the model and its data sets.
+/// Lists the entries of a folder, except for the model and its data sets.
 fn data(folder: &Path) -> impl Iterator<Item = fs::DirEntry> {
     let is_data = |entry: &fs::DirEntry| {
         let name = entry.file_name();

@@ -58,7 +58,7 @@ pub(super) fn summarize(text: &str) -> String {
     lines.join(" | ")
 }
 
-/// Returns the non-empty lines, without backtraces of panics and the hint to enable them.
+/// Returns the non-empty lines, without backtraces of panics and without the hint that enables them.
 fn meaningful_lines(text: &str) -> Vec<&str> {
     let (mut lines, mut is_backtrace) = (Vec::new(), false);
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {

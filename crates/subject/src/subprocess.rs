@@ -320,7 +320,8 @@ impl Subprocess {
     }
 }
 
-/// Returns a mark that no other process of this program has, of any host. Processes with the mark of one that ends are ended.
+/// Returns a mark that no other process of any host in this program has. Processes with the mark of one that ends are
+/// ended.
 fn next_mark() -> String {
     static STARTED: AtomicU64 = AtomicU64::new(0);
     STARTED.fetch_add(1, Ordering::Relaxed).to_string()

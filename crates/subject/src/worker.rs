@@ -44,17 +44,17 @@ impl Default for Limits {
 /// Reason why a process is gone.
 #[derive(Debug)]
 pub(super) enum WorkerExit {
-    /// It did not answer in time.
+    /// No answer within the time limit.
     Timeout(String),
-    /// It exceeded the memory limit.
+    /// Exceeded memory limit.
     OutOfMemory(String),
-    /// It ended.
+    /// End of the process.
     Exited(String),
-    /// It violated the protocol.
+    /// Violation of the protocol.
     Violation(Problem, String),
     /// The run is over.
     Stopped,
-    /// It could not be started at all.
+    /// Failure to start the process.
     NotStarted(io::Error),
 }
 

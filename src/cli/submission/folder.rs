@@ -23,7 +23,7 @@ const RESULTS: &str = "results.jsonl";
 /// Beginning of the paths of the adapter's files.
 const ADAPTER: &str = "adapter/";
 
-/// Files of an adapter that are no source of it.
+/// Files of an adapter that are not its source.
 const NO_SOURCE: [&str; 3] = ["adapter/adapter.yaml", "adapter/versions.yaml", "adapter/README.md"];
 
 /// Maximum number of files.

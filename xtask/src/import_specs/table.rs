@@ -4,9 +4,9 @@ use anyhow::{Result, ensure};
 use onnx_conformance_cases::suite::release_key;
 use onnx_conformance_reference::spec::{Release, Releases};
 
-/// Returns the releases up to `own`, the package's own IR version and opsets, and remarks. A patch release or a development build may
-/// be missing in the table of the package; its row is then derived from these. Older rows that the table omits are those that were
-/// committed when they were imported.
+/// Returns the releases up to `own`, the package's own IR version and opsets, and remarks. A patch release or a
+/// development build may be missing in the table of the package; its row is then derived from these. For older rows
+/// that the table omits, the committed rows are used.
 pub(super) fn releases(
     table: &[Release],
     own: &Release,

@@ -265,7 +265,7 @@ fn print_long(text: &mut String, value: &Scalar, indent: usize) {
     let _ = writeln!(text, "{:indent$}{line}", "");
 }
 
-/// Formats a node in one line in flow style. Texts with several lines have escapes, except at the end of a block's line.
+/// Formats a node in one line in flow style. Line breaks in texts are escaped, except at the end of a block's line.
 fn flow(node: &Node, is_inner: bool) -> String {
     match node {
         Node::Scalar(value) if value.text.contains('\n') && !is_inner => value.text.clone(),

@@ -130,7 +130,7 @@ impl Candidate {
         format!("{}: {kernel}, {shape}, {cases}; {differences}", version.qualified())
     }
 
-    /// Lists the schemas that differ from those of this program under the same number, and those that are gone.
+    /// Lists the schemas that differ from this program's under the same number, and schemas that were removed.
     fn changed_schemas(&self) -> Vec<String> {
         let specs = Specs::embedded();
         let mut lines = Vec::new();

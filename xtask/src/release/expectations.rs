@@ -13,8 +13,8 @@ use super::section::Section;
 use super::tests_of::TestChanges;
 use crate::{vendor, workspace};
 
-/// Moves all files after the tests of the new release were written. Returns what stays. `old` is the digest of the tests of the
-/// release before, which measurements name.
+/// Moves all files after the tests of the new release were written. Returns the entries that stay, as tasks for a
+/// person. `old` is the digest of the tests of the release before, which measurements name.
 pub(super) fn move_all(tests: &TestChanges, old: Option<&str>) -> Result<Vec<Section>> {
     // Before the entries of measurements are moved.
     let mut left = older::add_all(&tests.old, old)?;

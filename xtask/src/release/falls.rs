@@ -1,5 +1,5 @@
-//! Runs the tests of a release that the release before does not have in this form, and lists those that the built-in executor does
-//! not pass.
+//! Runs the tests of a release that are new or changed since the release before, and lists those that the built-in
+//! executor does not pass.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,8 @@ const TIMEOUT: Duration = Duration::from_mins(2);
 /// Title of the section.
 const TITLE: &str = "tests that the executor does not pass";
 
-/// Runs the tests in this program, whose specs are those of the release before, and of specs/next with the feature `next`.
+/// Runs the tests in this program, which has the specs of the release before, and of specs/next with the feature
+/// `next`.
 pub(crate) fn in_this_program(candidate: &Candidate) -> Result<Section> {
     let copy = folder()?.join("onnx");
     copy_folder(&vendor::home(), &copy)?;

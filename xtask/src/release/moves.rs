@@ -85,8 +85,8 @@ fn reason_to_stay(pattern: &str, tests: &TestChanges) -> Result<Option<String>> 
     })
 }
 
-/// Returns the digests of a measurement with the line of the new release instead of that of the old one, followed by the tests that
-/// were not measured. `None` if the tests have changed since the measurement.
+/// Returns the digests of a measurement with the line of the new release instead of the old one's, followed by the
+/// tests that were not measured. `None` if the tests have changed since the measurement.
 pub(crate) fn digests(text: &str, tests: &TestChanges, old: &str, new: &str) -> Option<String> {
     let unmeasured: Vec<&str> = tests.unmeasured().map(String::as_str).collect();
     let line = format!("onnx-{} {old}", tests.old);

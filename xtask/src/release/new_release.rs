@@ -1,4 +1,4 @@
-//! `cargo xtask new-release`: imports a version of ONNX, and lists what a person has to do.
+//! `cargo xtask new-release`: imports a version of ONNX, and lists the remaining tasks.
 
 use std::fs;
 use std::process::Command;

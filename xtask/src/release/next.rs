@@ -58,7 +58,8 @@ fn newer_packages(pinned: &Package, found: [&Package; 2]) -> Section {
     Section::new("packages of ONNX to import", "One command imports each.", lines.collect())
 }
 
-/// Lists the versions of runtimes that are newer than the last one in versions.yaml, and those there that are not measured.
+/// Lists the versions of runtimes that are newer than the last one in versions.yaml, and versions in versions.yaml that
+/// are not measured.
 fn runtimes() -> Result<Section> {
     let mut lines = Vec::new();
     for (name, _) in Runtimes::embedded()?.all() {

@@ -118,8 +118,9 @@ fn paths() -> Result<Vec<String>> {
     Ok(paths)
 }
 
-/// Moves the cases of the operators that a package has all versions of to `specs`, where the package's version files are
-/// written. If all are there, also removes the folder, and what makes their kernels depend on the feature.
+/// Moves the cases of the operators that a package has all versions of to `specs`, where the package's version files
+/// are written. If all are there, also removes the folder, and the attributes that make their kernels depend on the
+/// feature.
 pub(super) fn take(dump: &Dump) -> Result<Section> {
     let (versions, paths) = (versions()?, paths()?);
     let is_missing = |version: &&OperatorVersion| !dump.schemas.iter().any(|schema| schema.version == **version);
@@ -148,7 +149,7 @@ pub(super) fn take(dump: &Dump) -> Result<Section> {
     Ok(Section::new("operator versions of a later release", &advice, lines))
 }
 
-/// Attribute of what only a program with the feature has.
+/// Attribute of code that only a program with the feature has.
 const GATE: &str = "#[cfg(feature = \"next\")]";
 
 /// Removes the attribute from all kernels. Returns the paths of the files.

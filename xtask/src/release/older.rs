@@ -13,8 +13,8 @@ use crate::{vendor, workspace};
 /// Folder of the expectations of older releases, one file a runtime.
 pub(super) const FOLDER: &str = "expectations/releases";
 
-/// Adds the failing tests of a release to each file, from the measurement of the version that the file is about. `digest` is that
-/// of the tests, which the measurement must name. Returns what a person has to do.
+/// Adds the failing tests of a release to each file, from the measurement of the version that the file is about.
+/// `digest` is that of the tests, which the measurement must name. Returns the remaining tasks.
 pub(super) fn add_all(release: &str, digest: Option<&str>) -> Result<Vec<String>> {
     let mut left = Vec::new();
     let others = tests_with_other_files(&*Releases::from_folder(&vendor::home())?, release)?;

@@ -12,8 +12,8 @@ use crate::workspace;
 
 const RENAMES: &str = "profiles/renames.yaml";
 
-/// Adds the rename of the tests to `profiles/renames.yaml`, which expectation files of users follow. Returns what a person has to
-/// do.
+/// Adds the rename of the tests to `profiles/renames.yaml`, which expectation files of users follow. Returns the
+/// remaining tasks.
 pub(super) fn rename_tests(tests: &TestChanges) -> Result<Section> {
     let is_frozen = FrozenList::versions().any(|version| version == SUITE_VERSION);
     let since = if is_frozen { next_minor(SUITE_VERSION)? } else { SUITE_VERSION.to_owned() };
@@ -29,7 +29,7 @@ pub(super) fn rename_tests(tests: &TestChanges) -> Result<Section> {
     ))
 }
 
-/// Returns the renames with that of the tests, unless they have it already: the task is repeated.
+/// Returns the renames with the one of the tests added, unless they have it already, since the task may be repeated.
 fn with_rename(text: &str, since: &str, tests: &TestChanges) -> String {
     let rename = format!("old: onnx-{}/, new: onnx-{}/}}", tests.old, tests.new);
     if text.lines().any(|line| line.ends_with(&rename)) {

@@ -70,7 +70,7 @@ pub(crate) fn undo(texts: &mut Texts, changes: &[Change]) -> Result<()> {
         }
     }
     for (place, mut changes) in by_place {
-        // From the last sentence to the first, so that the numbers of the others still hold.
+        // From the last sentence to the first, so that the numbers of the others stay valid.
         changes.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
         let sentences = texts.entry(place.to_owned()).or_default();
         for (number, change) in changes {

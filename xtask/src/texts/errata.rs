@@ -200,7 +200,8 @@ fn quotes(finding: &Finding, change: &Change) -> bool {
     change.places.iter().any(is_source) && quote.says.split(" ... ").any(is_new)
 }
 
-/// Omits the words that both texts have at the beginning and at the end, except a few, and the end of what is still too long.
+/// Omits the common words at the beginning and at the end of both texts, except a few, and truncates texts that are
+/// still too long.
 fn shortened(before: &str, after: &str) -> [String; 2] {
     let [before, after] =
         [before, after].map(|text| text.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>());
@@ -301,7 +302,8 @@ mod tests {
         assert_eq!(shortened("a a", "a a a"), ["a a", "a a a"]);
     }
 
-    /// Findings on the operators whose texts changed quote the sentences of today, some of which are younger than the version.
+    /// Findings on the operators whose texts changed quote today's sentences, and some of these are newer than the
+    /// version.
     #[test]
     fn a_finding_is_decided_by_the_change_that_added_its_quote() {
         let history = history::read().unwrap();

@@ -1,5 +1,5 @@
-//! `specs/texts/history.txt`: the changes of texts in every release of ONNX, under fixed version numbers. `undo` leads from the
-//! texts of the newest release back to those of each older one, so they need no files of their own.
+//! `specs/texts/history.txt`: the changes of texts in every release of ONNX, under fixed version numbers. `undo` leads
+//! from the texts of the newest release back to those of each older one, so older texts need no files.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

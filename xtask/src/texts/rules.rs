@@ -1,5 +1,5 @@
-//! Rules of op.yaml that a changed sentence concerns: those that text.yaml names for the older sentences, and those about a parameter
-//! that the sentences name.
+//! Rules of op.yaml that a changed sentence concerns: rules that text.yaml names for the older sentences, and rules
+//! about a parameter that the sentences name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +11,8 @@ use super::changes::Change;
 use super::sentence::digest;
 use super::standard::version;
 
-/// Returns a line for each operator of a change: what tests the older sentences, and the rules about the parameters that the
-/// sentences name, with their numbers of cases.
+/// Returns a line for each operator of a change: the rules and cases that test the older sentences, and the rules about
+/// the parameters that the sentences name, with their numbers of cases.
 pub(crate) fn about(catalog: &OperatorCatalog, change: &Change) -> Vec<String> {
     let mut operators: BTreeMap<OperatorVersion, BTreeSet<&str>> = BTreeMap::new();
     for (place, _) in &change.places {

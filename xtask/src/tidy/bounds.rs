@@ -64,7 +64,8 @@ pub(crate) fn check_bounds(file: &File, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Requires that the checker does not panic on positions, loop to numbers, or multiply sizes from a model without a check.
+/// Requires that the checker does not panic on positions, loop up to numbers, or multiply sizes from a model without a
+/// check.
 fn check_model_sizes(file: &File, findings: &mut Vec<Finding>) {
     let code = file.production();
     let mut push = |at: usize, rule: String, fix: &str| {

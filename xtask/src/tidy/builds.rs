@@ -43,7 +43,7 @@ fn tree(root: &Path, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Reads the lines `name version|features`. What stands after the version is a path, or the mark of a line that was there before.
+/// Reads the lines `name version|features`. After the version there may be a path, or the mark of a repeated line.
 fn features(tree: &str) -> Features {
     let mut features = Features::new();
     for (package, rest) in tree.lines().filter_map(|line| line.split_once('|')) {

@@ -56,7 +56,7 @@ pub(crate) fn check_declarations(file: &File, findings: &mut Vec<Finding>) {
     }
 }
 
-/// First words of a doc comment that names neither a thing nor what something does.
+/// Forbidden first words of doc comments, which name neither a thing nor an action.
 const VAGUE: [&str; 7] = ["What", "How", "Whether", "Where", "Which", "Who", "Those"];
 
 /// Requires that a line of a doc comment begins with the noun of the thing or the verb of what it does.
@@ -99,7 +99,7 @@ pub(crate) fn check_release(file: &File, newest: &str, findings: &mut Vec<Findin
     }
 }
 
-/// Tests in which the number of the newest opset is something else, each with a reason.
+/// Tests where the number of the newest opset has another meaning, each with a reason.
 const ANOTHER_NUMBER: &[(&str, &str)] = &[
     ("crates/cases/src/case/drawn.rs", "a drawn number"),
     ("crates/reference/src/kernels/image/image_decoder.rs", "a level of gray"),
@@ -158,7 +158,7 @@ pub(crate) fn check_runtimes(file: &File, runtimes: &BTreeSet<&str>, findings: &
 /// Names that need a glossary.
 const RIDDLES: [&str; 6] = ["tally", "fitted", "book", "keep", "wrong", "none"];
 
-/// Refuses names that do not say what the thing is.
+/// Refuses names that do not describe the thing.
 pub(crate) fn check_names(file: &File, findings: &mut Vec<Finding>) {
     for (number, line) in file.production().lines().enumerate() {
         let line = line.trim_start();

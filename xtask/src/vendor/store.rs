@@ -25,7 +25,7 @@ pub(crate) struct Packed {
     pub(crate) index: ReleaseIndex,
     /// Text of the index.
     text: String,
-    /// Text and bytes of the pack; `None` if there is no new content.
+    /// Index and bytes of the pack; `None` if there is no new content.
     pack: Option<(String, Vec<u8>)>,
     distinct: usize,
     objects: usize,

@@ -41,9 +41,9 @@ pub struct Case {
     /// True if the model attacks the runtime. A refusal then passes even if outputs are expected. Without expected
     /// outputs any answer passes. A runtime is never evidence for such a case.
     pub is_hostile: bool,
-    /// Evidence for each expected output besides our own kernels.
+    /// Evidence for each expected output, apart from our own kernels.
     pub evidence: Vec<OutputEvidence>,
-    /// The rule by which the case is judged, if not upstream's.
+    /// The rule that judges the case, if it is not upstream's.
     pub judged: Option<UpstreamOverride>,
     /// The draws that make some of the inputs. An archive stores these instead of the elements.
     pub drawn: Vec<DrawnTensor>,
@@ -83,15 +83,15 @@ impl Case {
         }
     }
 
-    /// Returns the part of the case from which a runtime can know that it must refuse, or `None` if the case must run.
-    /// If the model equals that of the control, only input values differ.
+    /// Returns the part of the case that shows a runtime that it must refuse, or `None` if the case must run. If the
+    /// model equals that of the control, only input values differ.
     pub fn refusal_class(&self) -> Option<RefusalClass> {
         let refusal = self.refusal.as_ref()?;
         let by_values = self.model == refusal.control.model;
         Some(if by_values { RefusalClass::Value } else { RefusalClass::Static })
     }
 
-    /// Returns the outputs whose values are judged, and not only their type and shape, in order.
+    /// Returns the outputs whose values are judged, not only their type and shape, in order.
     pub fn judged_outputs(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         if self.refusal.is_none() && self.level != Level::Open && !self.is_hostile {
@@ -265,7 +265,7 @@ pub struct Refusal {
     pub only_at_run_time: bool,
 }
 
-/// The part of a case from which a runtime can know that it must refuse.
+/// The part of a case that shows a runtime that it must refuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum RefusalClass {
     /// The model: its types, shapes, attributes and form.

@@ -22,8 +22,8 @@ use crate::compare::Accuracy;
 /// Number of digits of a digest: enough to detect a change, and short enough to read.
 const DIGITS: usize = 16;
 
-/// Digest of one case: its model, inputs, expected outputs with rules and bounds, and control. Cases of one operator version
-/// are compared by it, so 24 bits are enough.
+/// Digest of one case: its model, inputs, expected outputs with rules and bounds, and control. It only distinguishes
+/// cases of the same operator version, so 24 bits are enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CaseDigest([u8; CaseDigest::BYTES]);
 

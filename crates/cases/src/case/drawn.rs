@@ -9,7 +9,7 @@ use onnx_conformance_reference::tensor::{Tensor, TensorBuilder, TensorError};
 
 use crate::case::random::Random;
 
-/// Largest exponent of two by which a choice is refined.
+/// Largest refinement of a choice, as an exponent of two.
 const MAX_REFINED: u8 = 62;
 
 /// The elements of a tensor as draws from a stream. A complex element is two numbers.
@@ -23,14 +23,14 @@ pub struct DrawnTensor {
     pub(crate) state: u64,
     /// Rule of the draws.
     pub(crate) draw: Draw,
-    /// Exponent of the power of two by which each number is divided. Integers are not divided.
+    /// Exponent of the power of two that divides each number. Integers are not divided.
     pub(crate) scale: u8,
 }
 
-/// Rule by which numbers are drawn.
+/// Rule for drawing numbers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Draw {
-    /// Each number on its own.
+    /// Independent draws of each number.
     Each(Choice),
     /// Consecutive numbers from this one on, in random order.
     Shuffled(i64),
@@ -43,7 +43,7 @@ pub(crate) struct Choice {
     pub(crate) step: u64,
     /// Number of multiples, from 0 on.
     pub(crate) choices: u64,
-    /// One in this many numbers is chosen; the others are 0.
+    /// One in this many numbers is drawn; the others are 0.
     pub(crate) one_in: u64,
     /// Chooses again after a 0.
     pub(crate) redraws_zero: bool,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::compare::statistics::Distribution;
 use crate::compare::{Accuracy, Agreement, Difference, DifferenceKind, Distance, compare, statistics, unordered};
 
-/// The rule by which an output is judged, with its values.
+/// The rule that judges an output, with its values.
 ///
 /// In a case it holds values. In the manifest of an exported case it holds their types, and the values are in files.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub enum Expected<V = Value, T = Tensor> {
     Unspecified(ValueType, Option<Vec<usize>>),
     /// A sample from the same distribution as this one. Type, shape and, within chance, the mean must agree.
     SameMeanAs(T),
-    /// Each element is 0 or that of the source times 1 / (1 - ratio). The number of zeros is tested statistically.
+    /// Each element is 0 or the source's element times 1 / (1 - ratio). The number of zeros is tested statistically.
     DropoutOf {
         /// The input of the dropout.
         source: T,
@@ -142,7 +142,7 @@ impl Expected {
         }
     }
 
-    /// Describes the rule by which an output is judged.
+    /// Describes the rule that judges an output.
     pub fn rule(&self) -> String {
         match self {
             Expected::Value(_, accuracy) => accuracy.to_string(),

@@ -13,10 +13,10 @@ use onnx_conformance_subject::{Ask, Question};
 
 use crate::case::{Case, CaseId, RefusalClass, Variant, WRAPPED};
 
-/// Returns the case in the form in which a question about its model is asked; `None` if the question has no answer that is known.
+/// Returns the form of a case for a question about its model; `None` if no answer to the question is known.
 ///
-/// A tool that infers gets the model without the types of its outputs, and a checker also gets the models that must be refused for
-/// what they contain. No tool gets hostile models.
+/// For inference, the model has no types of its outputs. A checker also gets models that must be refused because of
+/// their contents. No tool gets hostile models.
 pub(super) fn ask(case: &Case, variant: Variant) -> Option<Case> {
     if case.is_hostile {
         return None;
@@ -50,8 +50,8 @@ pub fn question_about(case: &Case) -> Ask {
     Ask { question, opset: if question == Question::Convert { opset() } else { None } }
 }
 
-/// Returns true if the inputs of a case have the types and sizes that its model declares, where a name stands for one size. If they
-/// do not, the inputs break a rule, not the model. Bytes that are not a model have no declarations.
+/// Returns true if the inputs of a case have the types and sizes that its model declares, where a name is one size.
+/// Otherwise the inputs break a rule, not the model. Bytes that are not a model have no declarations.
 fn inputs_fit(case: &Case) -> bool {
     let model = decode::model(case.model.clone()).unwrap_or_default();
     let mut sizes = BTreeMap::new();
@@ -78,7 +78,7 @@ fn inputs_fit(case: &Case) -> bool {
 
 /// Returns true if the version of a case's operator is deprecated.
 fn uses_deprecated(id: &str) -> bool {
-    // A case between no-ops has the id of the plain one behind a prefix.
+    // The id of a case between no-ops is a prefix and the id of the plain case.
     let version = CaseId::parse(id.strip_prefix(WRAPPED).unwrap_or(id)).version();
     version.is_some_and(|version| Specs::embedded().get(&version).is_ok_and(|spec| spec.deprecated))
 }

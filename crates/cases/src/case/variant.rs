@@ -114,8 +114,8 @@ fn import_onnx(model: &mut ModelProto) -> Option<u32> {
     imported_onnx(model).or_else(|| add_import(model, newest()?))
 }
 
-/// Returns the opset of ONNX's own domain. A model that does not import it gets that of the first release with the model's
-/// opsets, so that a new release does not change the model.
+/// Returns the opset of ONNX's own domain. A model that does not import it gets its opset in the first release with the
+/// model's opsets, so a new release does not change the model.
 fn import_onnx_of_its_time(model: &mut ModelProto) -> Option<u32> {
     let has = |release: &Release, import: &OperatorSetIdProto| {
         let newest = release.opsets.get(canonical_domain(import.domain()));

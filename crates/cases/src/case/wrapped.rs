@@ -1,7 +1,7 @@
 //! Exact no-ops around the inputs and outputs of a model, for the variant `wrapped`.
 //!
-//! The outputs are those of the case, bit for bit. What differs is what an optimizer may rewrite: each value passes
-//! through one no-op, whose operand is a constant for one half of the values, and an input for the other.
+//! The outputs are those of the case, bit for bit. But an optimizer may rewrite the model differently: each value
+//! passes through one no-op, whose operand is a constant for one half of the values, and an input for the other.
 
 use hmac_sha256::Hash;
 use onnx_conformance_reference::dtype::ElementType;
@@ -63,7 +63,7 @@ impl NoOp {
         NoOp::Function,
     ];
 
-    /// Returns the operators that it consists of, and the first opset at which it is written as here.
+    /// Returns the operators that it consists of, and the first opset where this form is valid.
     const fn operators(self) -> (&'static [&'static str], u32) {
         match self {
             NoOp::TransposePair => (&["Transpose"], 1),
@@ -137,7 +137,7 @@ pub(super) fn wrap(model: &mut ModelProto, data: &mut DataSet, seed: &str, opset
     Some(())
 }
 
-/// Renames each input of the graph, and returns the nodes that make the old name from the new one.
+/// Renames each input of the graph, and returns the nodes that compute the value of the old name from the new one.
 fn wrap_inputs(graph: &mut GraphProto, data: &mut DataSet, additions: &mut Additions) -> Vec<NodeProto> {
     let mut nodes = Vec::new();
     let defaults: Vec<String> = graph.initializer.iter().map(|tensor| tensor.name().to_owned()).collect();
@@ -159,7 +159,7 @@ fn wrap_inputs(graph: &mut GraphProto, data: &mut DataSet, additions: &mut Addit
     nodes
 }
 
-/// Renames each output of the graph, and returns the nodes that make the new name from the old one.
+/// Renames each output of the graph, and returns the nodes that compute the value of the new name from the old one.
 fn wrap_outputs(graph: &mut GraphProto, data: &mut DataSet, additions: &mut Additions) -> Vec<NodeProto> {
     let mut nodes = Vec::new();
     for output in &mut data.outputs {
@@ -254,7 +254,7 @@ impl Additions {
         Some(name)
     }
 
-    /// Draws a number for a value and a question; the same every time.
+    /// Draws a number for a value and a question, the same number every time.
     fn choice(&self, name: &str, question: &str) -> usize {
         let digest = Hash::hash(format!("{}#{name}#{question}", self.seed).as_bytes());
         digest.iter().take(4).fold(0, |number, byte| number << 8 | usize::from(*byte))

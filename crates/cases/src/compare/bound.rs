@@ -110,7 +110,7 @@ pub struct UsedBound {
 }
 
 impl UsedBound {
-    /// Returns the one of two of which a larger share is taken; the first one if the shares are equal.
+    /// Returns the bound with the larger used share; the first one if the shares are equal.
     pub fn worse(first: Option<UsedBound>, second: Option<UsedBound>) -> Option<UsedBound> {
         match (first, second) {
             (Some(first), Some(second)) => Some(if second.share > first.share { second } else { first }),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::compare::rule::ulps;
 
-/// Largest difference, in representable values, of floats that differ in the last bits only.
+/// Largest difference, in representable values, of floats that differ only in the last bits.
 const LAST_BITS: u64 = 4;
 
 /// Largest small error, as a fraction of the largest expected magnitude.
@@ -71,7 +71,7 @@ impl Distance {
     }
 }
 
-/// Multiple of its bound up to which an element is only inexact: a few more roundings than the bound allows.
+/// Maximum multiple of its bound for an inexact element: a few more roundings than the bound allows.
 const NEAR_BOUNDS: u64 = 4;
 
 /// Returns true if an element that is too far from the expected one, by its value and the allowed one in representable values, is
@@ -83,9 +83,9 @@ pub(super) fn is_inexact(element: ElementType, (want, got): (f64, f64), ulps: u6
         && ulps <= near_ulps(element).max(NEAR_BOUNDS.saturating_mul(allowed))
 }
 
-/// Returns the largest distance of an element that is only inexact, in representable values: 64 for types of 32 bits and more,
-/// at most 2^-17 of an element of float; 4 for those of 16 bits, 2^-8 of an element of float16 and 2^-5 of bfloat16; 1 for
-/// smaller types.
+/// Returns the largest distance of an element that is only inexact, in representable values: 64 for types of 32 bits
+/// and more, at most 2^-17 of an element of float; 4 for types of 16 bits, 2^-8 of an element of float16 and 2^-5 of
+/// bfloat16; 1 for smaller types.
 fn near_ulps(element: ElementType) -> u64 {
     match element.bits() {
         0..=8 => 1,

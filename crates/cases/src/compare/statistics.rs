@@ -38,7 +38,7 @@ fn moments(values: &[f64]) -> (f64, f64) {
     (mean, variance)
 }
 
-/// Checks that every element is 0 or that of the source times 1 / (1 - ratio), with the expected number of zeros,
+/// Checks that every element is 0 or the source's element times 1 / (1 - ratio), with the expected number of zeros,
 /// within chance.
 pub fn dropped(source: &Tensor, ratio: f64, actual: &Tensor) -> Result<(), Difference> {
     let scale = 1.0 / (1.0 - ratio);
@@ -235,7 +235,7 @@ fn check_bernoulli(probabilities: &[f64], values: &[f64]) -> Result<(), Differen
     groups.into_iter().try_for_each(|(probability, ones, all)| check_count(probability, ones, all, "1"))
 }
 
-/// Merges all groups into one at the mean probability. Its deviation is no smaller than that of the groups together.
+/// Merges all groups into one at the mean probability. Its deviation is at least that of the groups together.
 fn merge_groups(groups: &[(f64, usize, usize)]) -> (f64, usize, usize) {
     let (ones, all) = groups.iter().fold((0, 0), |(ones, all), group| (ones + group.1, all + group.2));
     let expected: f64 = groups.iter().map(|(probability, _, all)| probability * *all as f64).sum();

@@ -11,8 +11,8 @@ use crate::compare::distance::Distance;
 use crate::compare::rule::Accuracy;
 use crate::compare::values::{Difference, DifferenceKind, compare, different};
 
-/// Checks that the slices along the first axis of two tensors of one shape, or the items of two sequences, are equal in
-/// some order. Scalars and other values are compared directly.
+/// Checks that the slices along the first axis of two tensors of the same shape, or the items of two sequences, are
+/// equal in some order. Scalars and other values are compared directly.
 pub fn same_set(expected: &Value, actual: &Value) -> Result<(), Difference> {
     match (expected, actual) {
         (Value::Tensor(expected), Value::Tensor(actual)) => {
@@ -46,7 +46,7 @@ pub fn same_set(expected: &Value, actual: &Value) -> Result<(), Difference> {
     }
 }
 
-/// Checks that the elements of each lane along an axis of two tensors of one shape are equal in some order.
+/// Checks that the elements of each lane along an axis of two tensors of the same shape are equal in some order.
 pub fn same_lanes(expected: &Tensor, axis: i64, actual: &Value) -> Result<(), Difference> {
     let Some(actual) = actual.as_tensor() else {
         return Err(different(DifferenceKind::Type, format!("expected a tensor, got {}", actual.value_type())));

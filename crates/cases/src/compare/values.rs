@@ -16,7 +16,8 @@ use crate::compare::rule::ulps;
 pub struct Agreement {
     /// The largest distance of two elements in representable values; `None` if no floating element was compared.
     pub ulps: Option<u64>,
-    /// The error bound of which an element takes the largest share; `None` if all outputs must be equal to the expected ones.
+    /// The error bound with the largest share used by an element; `None` if all outputs must be equal to the expected
+    /// ones.
     pub bound: Option<UsedBound>,
 }
 
@@ -30,7 +31,7 @@ pub struct Difference {
     /// The largest distance in representable values, if the value is only inexact: every element beyond its bound is a finite
     /// number with the sign of the expected one, and near it.
     pub ulps: Option<u64>,
-    /// The broken bound of which an element takes the largest share; `None` if no bound is broken.
+    /// The broken bound with the largest share used by an element; `None` if no bound is broken.
     pub bound: Option<UsedBound>,
 }
 
@@ -117,8 +118,8 @@ pub fn compare_bounded(expected: &Tensor, bound: &Tensor, actual: &Value) -> Res
     compare_reals(expected, actual, &rule)
 }
 
-/// Returns the result of several comparisons: the largest distance of all, or the first difference. Its distance is also that of
-/// the other differences.
+/// Returns the result of several comparisons: the largest distance of all, or the first difference. The other
+/// differences have the same distance.
 pub fn all_of(results: impl IntoIterator<Item = Result<Agreement, Difference>>) -> Result<Agreement, Difference> {
     let mut sum = Ok(Agreement::default());
     for next in results {

@@ -1,5 +1,5 @@
-//! Allocation: small models that ask for more elements than any machine can hold, most of them in constants that a
-//! runtime may fold while it loads.
+//! Allocation: small models that request more elements than fit into any machine's memory, most of them in constants
+//! that a runtime may fold while it loads.
 //!
 //! The models end with Shape, so the correct output is small: a runtime that never materializes the elements may return
 //! it.
@@ -334,17 +334,17 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
 ];
 
-/// Returns nodes that make `a`, and its shape `n`.
+/// Returns nodes that compute `a` and its shape `n`.
 fn measured(text: &str) -> String {
     format!("{text} n = Shape (a)")
 }
 
-/// A model that makes a float tensor `a` and outputs it.
+/// A model that creates a float tensor `a` and outputs it.
 fn given(text: &str, sizes: &[usize], values: &[f64]) -> Result<ValidModel, DraftError> {
     nodes(text, ("a", &declared(sizes), floats(sizes, values)))
 }
 
-/// A model that makes a tensor `a` and outputs its shape.
+/// A model that creates a tensor `a` and outputs its shape.
 fn asked(text: &str, sizes: &[i128]) -> Result<ValidModel, DraftError> {
     let declared = format!("int64[{}]", sizes.len());
     nodes(&measured(text), ("n", &declared, shape(sizes)))

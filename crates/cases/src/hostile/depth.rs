@@ -172,7 +172,7 @@ fn graph_tail(output: &str) -> Vec<u8> {
     [field(number::GRAPH_NAME, b"branch"), field(number::GRAPH_OUTPUT, &info)].concat()
 }
 
-/// A model with a declared type of this kind, nested `levels` deep, for a value that no node makes.
+/// A model with a declared type of this kind, nested `levels` deep, for a value that no node computes.
 fn types(kind: u32, levels: usize) -> DraftResult {
     // The innermost type is a tensor of floats.
     let tensor = field(number::TYPE_TENSOR, &integer(number::ELEMENT, 1));

@@ -1,6 +1,6 @@
 //! External data: files outside the model's folder, devices, and parts of a file that do not exist.
 //!
-//! A model is in a folder of its own, next to `weights.bin`. `link.bin` and `linked` are symbolic links out of the
+//! Each model is in a separate folder, next to `weights.bin`. `link.bin` and `linked` are symbolic links out of the
 //! folder, and the file that all paths out of it lead to exists. A runtime that reads this file would disclose data of
 //! a server.
 

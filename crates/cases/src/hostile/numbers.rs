@@ -250,8 +250,8 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
 ];
 
-/// A model with an invalid axis; the control has axis 0. The nodes in `text` make `a` of `x`, and its maximum is the
-/// output.
+/// A model with an invalid axis; the control has axis 0. The nodes in `text` compute `a` from `x`, and its maximum is
+/// the output.
 fn axis(axis: &str, text: &str) -> DraftResult {
     let along = |axis: &str| {
         let text = text.replace("AXIS", axis);

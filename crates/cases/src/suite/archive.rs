@@ -311,7 +311,8 @@ impl Archive {
         }
     }
 
-    /// Moves the blobs that can be drawn to a class of their own. Returns them in the order in which the entries mention them.
+    /// Moves the blobs that can be drawn to a separate class. Returns them in the order of their first mention in the
+    /// entries.
     fn take_drawn(&mut self) -> Vec<DrawnTensor> {
         let (mut taken, mut places) = (Vec::new(), HashMap::new());
         for piece in self.entries.values_mut().flat_map(|entry| &mut entry.body) {
@@ -347,7 +348,7 @@ impl Archive {
         (class, place)
     }
 
-    /// Returns the bytes of the file. They do not depend on the order in which the cases were added.
+    /// Returns the bytes of the file. They do not depend on the order of adding the cases.
     pub fn finish(mut self, facts: &ArchiveFacts<'_>) -> Vec<u8> {
         let drawn = self.take_drawn();
         let order = Order::new(self.entries.values().flat_map(|entry| &entry.body));

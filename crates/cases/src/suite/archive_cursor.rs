@@ -14,7 +14,7 @@ const MAX_RATIO: u64 = 1032;
 /// Problem of an archive, with its place and its remedy.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ArchiveError {
-    /// The first bytes are not those of an archive.
+    /// The file does not begin like an archive.
     #[error("is not an archive, or was changed by a transfer as text; write one with `export --archive`")]
     NotAnArchive,
     /// The version of the format is unknown.

@@ -14,7 +14,7 @@ pub(super) const DRAWN: usize = STRIDES.len();
 #[derive(Clone, Debug)]
 pub(super) enum Piece {
     Raw(Vec<u8>),
-    /// The number of a blob: its class, its place in the class, and what is added to the number.
+    /// The number of a blob: its class, its position in the class, and an amount to add to the number.
     Blob(usize, usize, u64),
     /// The number of a text.
     Text(usize),

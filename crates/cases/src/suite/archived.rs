@@ -105,8 +105,8 @@ fn file_error(path: &Path, error: &ArchiveError) -> SuiteError {
     SuiteError::File { path: path.to_owned(), rule: error.to_string() }
 }
 
-/// Returns the folder of this name in the temporary folder. The model's folder has a folder of its own, so that a path to the
-/// parent folder reaches no other model.
+/// Returns the folder of this name in the temporary folder. The model's folder is in a separate folder, so that a path
+/// to the parent folder reaches no other model.
 fn write_once(name: &str, files: &[(String, Bytes)]) -> io::Result<PathBuf> {
     let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
     if written.is_none() {

@@ -90,7 +90,7 @@ struct Output {
     rule: Rule,
 }
 
-/// The rule by which an output is judged: an expectation with types instead of values. The values are in files named by
+/// The rule that judges an output: an expectation with types instead of values. The values are in files named by
 /// [`Part`].
 type Rule = Expected<ValueType, ValueType>;
 

@@ -46,7 +46,7 @@ impl Generated {
         Generated { given: Some(operators), text: TextRelease::newest() }
     }
 
-    /// Returns the cases with their levels by the texts of this release, instead of those of the suite's.
+    /// Returns the cases with their levels by the texts of this release, instead of the suite's release.
     #[must_use]
     pub fn by_text(self, text: TextRelease) -> Generated {
         Generated { text, ..self }
@@ -150,7 +150,7 @@ impl Source for Generated {
             return Ok(());
         }
         let version = version(group)?;
-        // What a development build has may change, so no record holds it.
+        // The contents of a development build may change, so they have no record.
         if Specs::is_next(&version) {
             return Ok(());
         }

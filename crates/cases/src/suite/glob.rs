@@ -38,7 +38,7 @@ enum Form {
     Below,
     /// `ai.onnx/Abs-13/**/T=int8`: these parts anywhere below.
     Parts(String),
-    /// Any other, compiled on first use.
+    /// Any other glob, compiled on first use.
     Other(Box<[Glob; 2]>, OnceLock<[GlobMatcher; 2]>),
 }
 
@@ -180,7 +180,7 @@ mod tests {
         let nested = |depth: usize| format!("{}b{}", "{a,".repeat(depth), "}".repeat(depth));
         let rows = [
             (nested(300), "has more than 64 braces"),
-            // A brace in a character class closes nothing.
+            // A brace in a character class does not close an alternation.
             ("{[}],".repeat(300), "has more than 64 braces"),
             (format!("{}*", "a".repeat(20_000)), "has more than 16384 bytes"),
         ];

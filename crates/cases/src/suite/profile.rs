@@ -26,9 +26,10 @@ static PR: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pr.z"));
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Profile {
-    /// Some 200 cases that show whether a binding passes values of every type unchanged.
+    /// About 200 cases that show whether a binding passes values of every type unchanged.
     Values,
-    /// Some 6,000 cases for each change of a runtime: every operator version and type, and most of what the whole suite detects.
+    /// About 6,000 cases to run for each change of a runtime: every operator version and type. They detect most of what
+    /// the whole suite detects.
     Pr,
     /// The cases that use float wherever their operator version allows it, without those with many elements.
     Float,
@@ -90,7 +91,7 @@ impl Profile {
     }
 }
 
-/// Groups of cases that [`Profile::Float`] has although no operator version is in their ids.
+/// Groups of cases in [`Profile::Float`] whose ids have no operator version.
 const OUTSIDE_OPERATORS: [&str; 2] = ["graph", "ir"];
 
 fn values() -> &'static Patterns {

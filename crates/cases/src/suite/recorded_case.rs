@@ -40,7 +40,7 @@ pub struct CaseFacts {
     pub level: Level,
     /// The level by the texts of some releases, if they decide it.
     pub text: Option<TextLevel>,
-    /// The part of the case from which a runtime can know that it must refuse; `None` if the case must run.
+    /// The part of the case that shows a runtime that it must refuse; `None` if the case must run.
     pub refusal: Option<RefusalClass>,
     /// True for a refusal of the class `refusal/static` about which no checker is asked, since only a run shows the violation.
     pub only_at_run_time: bool,

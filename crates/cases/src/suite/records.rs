@@ -298,7 +298,7 @@ fn all_texts() -> &'static str {
 
 /// Returns the recorded cases of an operator version, or none if there is no record. A record is parsed once.
 pub fn recorded_cases(version: &OperatorVersion) -> &'static [RecordedCase] {
-    /// By since.
+    /// Cases by the opset that introduced the version.
     type Versions = BTreeMap<u32, Vec<RecordedCase>>;
     static READ: OnceLock<Vec<OnceLock<Versions>>> = OnceLock::new();
     let operator = format!("{}/{}", version.domain, version.name);
@@ -366,7 +366,7 @@ pub fn records() -> Result<Vec<(String, String)>, GenerateError> {
     Ok(records)
 }
 
-/// Returns the paths of the embedded records that were made from other files than the embedded ones.
+/// Returns the paths of embedded records that do not belong to the embedded files.
 pub fn stale_records() -> Vec<String> {
     let is_stale = |operator: &&str| {
         OperatorRecord::embedded(operator).is_none_or(|index| index.source != digest_of_sources(operator))

@@ -124,7 +124,7 @@ pub enum SuiteError {
 }
 
 impl SuiteError {
-    /// Fails if the files of a case have more than `memory` bytes together. A file that cannot be read is left to its
+    /// Fails if the files of a case have more than `memory` bytes in total. A file that cannot be read is left to its
     /// reader.
     pub(super) fn check_size(
         memory: Option<u64>,

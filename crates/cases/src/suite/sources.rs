@@ -100,7 +100,7 @@ impl Suite {
         self.groups_for(&Filter::default())
     }
 
-    /// Returns the groups from which a filter may select cases, in order.
+    /// Returns the groups that a filter may select cases from, in order.
     fn groups_for(&self, filter: &Filter) -> Result<Vec<(&(dyn Source + Send), CaseGroup)>, SuiteError> {
         let is_meant = |source: &&(dyn Source + Send)| {
             let names_it = || source.common_prefix().is_none_or(|group| filter.may_select_from(group));
@@ -152,7 +152,7 @@ impl Suite {
         Ok(self.choose(filter)?.into_iter().flat_map(|(_, _, ids)| ids).collect())
     }
 
-    /// Returns the groups from which a filter selects cases, with the selected ids, in order.
+    /// Returns the groups that a filter selects cases from, with the selected ids, in order.
     pub fn choose<'a>(&'a self, filter: &Filter) -> Result<Vec<SelectedGroup<'a>>, SuiteError> {
         let groups = self.groups_for(filter)?;
         let ids = map_items(None, &groups, |(source, group)| {

@@ -20,7 +20,7 @@ use crate::compare::Accuracy;
 /// Largest difference of a lossy decoder in a channel of 8 bits.
 const LOSSY: f64 = 4.0;
 
-/// Largest error of a stored sum whose exact value may be zero, in roundings of its terms.
+/// Maximum error of a stored sum whose exact value may be zero, in roundings of its terms.
 const NOISE: f64 = 4.0;
 
 /// The same for a Fourier transform, whose angles are also rounded: the multiple of the generated cases.

@@ -1,7 +1,7 @@
 //! `records/wrapped.txt`: the cases of operators that the suite has between no-ops, too.
 //!
-//! A digest of the id selects a case, so a new case moves no other: of each operator version one in [`RATE`] is selected, and at
-//! least [`MIN`]. They are recorded, since only making a case shows that it has a wrapped form.
+//! A digest of the id selects a case, so a new case does not affect others: of each operator version one in [`RATE`] is
+//! selected, and at least [`MIN`]. They are recorded, since only making a case shows that it has a wrapped form.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -15,7 +15,7 @@ use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, canonica
 
 use crate::case::{Case, CaseId, Level, Variant, WRAPPED, vary};
 
-/// Number of cases of which one is selected.
+/// One of this many cases is selected.
 const RATE: u32 = 32;
 
 /// Minimum number of cases of an operator version, if it has so many.

@@ -165,7 +165,7 @@ pub(crate) fn set(node: &mut NodeProto, attribute: AttributeProto) {
     }
 }
 
-/// Sets all attributes of a node. Those that it has keep their order, in which the file has them.
+/// Sets all attributes of a node. Existing attributes keep their order in the file.
 pub(crate) fn replace_all(node: &mut NodeProto, new: Vec<AttributeProto>) {
     node.attribute.retain(|attribute| new.iter().any(|other| other.name() == attribute.name()));
     for attribute in new {

@@ -20,7 +20,7 @@ use crate::facts::{NodeFacts, ValueFact};
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     taken: HashSet<String>,
-    /// The last number used for each stem, so that a frequent stem is not counted from the start again.
+    /// The last number used for each stem, so that a frequent stem is not counted from the start each time.
     numbers: HashMap<String, u64>,
 }
 
@@ -209,7 +209,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Fails because a fact about an input is unknown: behind a node of another domain, or a value that a model computes.
+    /// Fails because a fact about an input is unknown: after a node of another domain, or a value that a model
+    /// computes.
     pub(crate) fn unknown_fact<T>(&self, what: &str, position: usize) -> Step<T> {
         let name = self.input(position);
         unknown(format!("the {what} of input {position} '{name}' is unknown; declare it (value_info)"))
@@ -223,7 +224,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The value of an input on which an edit depends, for the reason `why`; fails if it is computed at run time.
+    /// The value of an input that an edit depends on, for the reason `why`; fails if it is computed at run time.
     pub(crate) fn known(&self, position: usize, what: &str, why: &str) -> Step<Tensor> {
         match self.constant(position) {
             Some(tensor) => Ok(tensor),
@@ -233,7 +234,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The integers of an input on which an edit depends, for the reason `why`.
+    /// The integers of an input that an edit depends on, for the reason `why`.
     pub(crate) fn known_ints(&self, position: usize, what: &str, why: &str) -> Step<Vec<i64>> {
         Ok(self.known(position, what, why)?.indices())
     }
@@ -306,7 +307,7 @@ impl<'a> Draft<'a> {
         self.outputs.truncate(self.node.output.len());
     }
 
-    /// Removes trailing empty names of inputs and outputs for which a version has no parameter. Others remain, because some
+    /// Removes trailing empty names of inputs and outputs without a parameter in a version. Others remain, because some
     /// operators count them.
     pub(crate) fn trim_to_signature(&mut self, to: &OpSpec) {
         let trim = |names: &mut Texts, formals: &[FormalParameter]| {

@@ -29,7 +29,7 @@ const MAX_FILE: usize = (1 << 31) - 1;
 /// Maximum number of characters of a name in an edit.
 const MAX_SHOWN: usize = 80;
 
-/// Part of a model without effect on what it computes.
+/// Part of a model that does not affect its outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Strip {
     /// Every `doc_string`.

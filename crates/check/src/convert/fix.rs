@@ -1,4 +1,4 @@
-//! Safe edits that a check names, applied to a file: none changes what the model computes.
+//! Safe edits that a check suggests, applied to a file: none changes what the model computes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

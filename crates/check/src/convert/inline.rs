@@ -32,7 +32,7 @@ pub struct Inlined {
     pub kept: BTreeSet<String>,
 }
 
-/// Replaces the calls of functions. Values and nodes of a function get names that begin with that of the call.
+/// Replaces the calls of functions. Values and nodes of a function get names that begin with the name of the call.
 pub fn inline_functions(model: &ModelProto, deadline: &Deadline) -> Inlined {
     inline_functions_except(model, &BTreeSet::new(), deadline)
 }
@@ -194,7 +194,8 @@ impl<'m> Inliner<'m> {
         self.other_version(function)
     }
 
-    /// Returns why the nodes of a function are other operators with the imports of the model. Adds imports that the model lacks.
+    /// Returns the reason why the nodes of a function would be different operators with the imports of the model. Adds
+    /// imports that the model lacks.
     fn other_version(&mut self, function: &'m FunctionProto) -> Option<String> {
         let imports: BTreeMap<&str, i64> =
             function.opset_import.iter().map(|it| (plain_domain(it.domain()), it.version())).collect();

@@ -166,16 +166,16 @@ pub fn convert_inferred(inferred: &Inferred, target: &Target, deadline: &Deadlin
     Err(converter.refusal)
 }
 
-/// First IR version in which initializers need not be inputs, and those of a subgraph must not be.
+/// First IR version in which initializers need not be inputs, and initializers of a subgraph must not be.
 pub(super) const PLAIN_INITIALIZERS: i64 = 4;
 
-/// Change of the initializers of subgraphs. Before IR version 4, they are inputs behind those that the node passes.
+/// Change of the initializers of subgraphs. Before IR version 4, they are inputs after those that the node passes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SubgraphConstants {
     Unchanged,
-    /// They become inputs.
+    /// Initializers become inputs.
     Declared,
-    /// They are no longer inputs.
+    /// Initializers are no longer inputs.
     Undeclared,
 }
 
@@ -489,8 +489,8 @@ impl<'a> Converter<'a> {
 
 /// The IR version after the conversion of this model.
 fn ir_version(model: &ModelProto, target: &Target) -> i64 {
-    // An import that no node uses requires nothing. One that does not change requires nothing new: exporters declare older IR
-    // versions than that of the release with the opset, for runtimes that do not know the newer one.
+    // An import that no node uses requires no IR version. An unchanged import requires no newer one: exporters declare
+    // an older IR version than the release with the opset has, for runtimes that do not know the newer one.
     let used = UsedDomains::of_model(model);
     let of_model = model.opset_import.iter().filter(|import| used.by_model(import.domain()));
     let of_functions = model.functions.iter().enumerate().flat_map(|(index, function)| {

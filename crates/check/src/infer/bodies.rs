@@ -43,7 +43,7 @@ pub struct ValueId(pub(crate) usize);
 /// Path to a node through the messages of a model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodePath {
-    /// The function of the model in which the path begins; `None` for the main graph.
+    /// The function of the model where the path begins; `None` for the main graph.
     pub function: Option<usize>,
     /// The entered nodes, outermost first.
     pub entered: Vec<SubgraphStep>,
@@ -373,7 +373,7 @@ impl<'m> Bodies<'m> {
         &self.imports
     }
 
-    /// The imports of a body: those of its function, or else of the model.
+    /// The imports of a body: the imports of its function, or else of the model.
     pub fn imports(&self, body: BodyId) -> &Imports {
         let function = self.body(body).function;
         function.and_then(|function| self.function_imports.get(function)).unwrap_or(&self.imports)

@@ -23,7 +23,7 @@ const BRANCHES_OF_ANY_SHAPE: i64 = 11;
 /// Number of inputs and outputs that a node requires of a subgraph.
 struct Expected {
     inputs: usize,
-    /// The inputs in order, if there is more to say about them: `: the iteration number, ...`.
+    /// The roles of the inputs, in order, for messages: `: the iteration number, ...`. Empty if they have none.
     roles: &'static str,
     /// The minimum, and the maximum if there is one.
     outputs: (usize, Option<usize>),

@@ -78,7 +78,7 @@ impl Hasher for Pieces<'_> {
         self.0.add(bytes);
     }
 
-    /// Returns nothing of use: the digest is that of the writer.
+    /// Returns 0, since the digest is taken from the writer.
     fn finish(&self) -> u64 {
         0
     }

@@ -161,7 +161,7 @@ impl Executor {
             let refused = self.probe(&bound, Sizes::Known)?;
             refusal.get_or_insert(refused);
         }
-        // The message is that of the first assignment.
+        // The first assignment gives the message.
         refusal
             .map(|refusal| format!("{} (with examples of the unknown dimensions; no size is valid)", refusal.message))
     }
@@ -280,7 +280,7 @@ enum Fill {
     Halves,
 }
 
-/// Inputs of a run that finds out if a node can be valid.
+/// Inputs of a run that tests whether a node can be valid.
 #[derive(Clone, Copy)]
 struct Probe {
     fill: Fill,

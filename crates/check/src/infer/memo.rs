@@ -1,4 +1,5 @@
-//! Results of nodes that are alike. A large model repeats a few nodes with inputs of the same types and shapes.
+//! Results of inference, reused for equal nodes. Most nodes of a large model are repetitions of a few nodes with inputs
+//! of the same types and shapes.
 
 use std::sync::Arc;
 
@@ -87,7 +88,7 @@ impl Question<'_> {
 }
 
 impl Memo {
-    /// The result of a node, if that of one like it is known.
+    /// Returns the result of a node if an equal node was inferred before.
     pub(super) fn get(&self, key: &Key) -> Option<Facts> {
         self.kept.get(key).map(|kept| kept.outputs.clone())
     }

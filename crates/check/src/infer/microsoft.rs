@@ -11,7 +11,7 @@ const DOMAIN: &str = "com.microsoft";
 /// Domain of operators on blocks of channels. The optimizer of the runtime puts them into models that it saves.
 const BLOCKED_DOMAIN: &str = "com.microsoft.nchwc";
 
-/// Operators of that domain. All give what they take, and are for `float`.
+/// Operators of that domain. All take `float` and return the type that they take.
 const BLOCKED_OPERATORS: [&str; 8] = [
     "AveragePool",
     "Conv",
@@ -29,9 +29,9 @@ const RUNTIME: &str = "onnxruntime";
 /// Element type of the first output of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OutputType {
-    /// That of an input.
+    /// The type of an input.
     Input(usize),
-    /// This one.
+    /// Always this type.
     Always(ElementType),
 }
 
@@ -42,7 +42,7 @@ enum Kernel {
     Float,
     /// The quantized input, at this position, is `uint8` or `int8`.
     Bytes(usize),
-    /// Others, which are not described here.
+    /// Other types.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! Roles of dimensions: those of a node that may have any size, or any size that they share.
+//! Roles of dimensions: some dimensions of a node may have any size, or any common size.
 
 mod kind;
 mod layers;

@@ -17,13 +17,13 @@ const MAX_SIZE: usize = 1 << 16;
 /// Maximum length of a list whose values are all tried as sizes.
 const MAX_VALUES: usize = 16;
 
-/// Maximum number of numbers in a node from which sizes are made.
+/// Maximum number of numbers of a node that sizes are derived from.
 const MAX_NUMBERS: usize = 12;
 
 /// Maximum number of assignments of sizes to try. A node with more is not judged.
 const MAX_ASSIGNMENTS: usize = 640;
 
-/// Largest window for which a size is chosen instead of tried.
+/// Largest window that decides a size. For larger windows, sizes are tried.
 const MAX_WINDOW: i64 = 128;
 
 /// First opset at which operators broadcast as numpy does.
@@ -71,7 +71,7 @@ const ANY_SPACE: [&str; 7] = [
     "LRN",
 ];
 
-/// Batched operators that are valid for any spatial size from that of their window on.
+/// Batched operators that are valid for any spatial size of at least their window.
 const WINDOWED: [&str; 5] = ["AveragePool", "Conv", "ConvInteger", "LpPool", "MaxPool"];
 
 /// Free dimension of a node.
@@ -79,7 +79,7 @@ const WINDOWED: [&str; 5] = ["AveragePool", "Conv", "ConvInteger", "LpPool", "Ma
 enum Symbol {
     /// A name, which is one size wherever it occurs.
     Name(String),
-    /// A formula of names, not all of which are dimensions by themselves. It is one size wherever it occurs.
+    /// A formula of names, some of which are not dimensions by themselves. It is one size wherever it occurs.
     Formula(String),
     /// An axis of an input.
     Axis(usize, usize),
@@ -88,9 +88,9 @@ enum Symbol {
 /// Treatment of the dimensions that are formulas of names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Formulas {
-    /// They follow from their names, if all of these are dimensions of the node, too.
+    /// Sizes that follow from their names, if all of these are dimensions of the node, too.
     Evaluated,
-    /// They may have any size. A node that fails for all of them fails for those that follow from names.
+    /// Any sizes. If a node fails for all of them, it also fails for sizes that follow from names.
     Independent,
 }
 
@@ -144,7 +144,8 @@ fn dims<'v>(view: &'v NodeView<'_, '_>) -> impl Iterator<Item = (&'v Dim, usize,
     })
 }
 
-/// Names that are dimensions of a node's inputs by themselves. Formulas of them have a size when the names have.
+/// Free dimensions of a node's inputs. `names` are dimensions by themselves; a formula has a size as soon as its names
+/// have one.
 struct Free<'v> {
     names: BTreeSet<&'v str>,
     formulas: Formulas,
@@ -178,7 +179,7 @@ impl<'v> Free<'v> {
         };
         free.has_formulas =
             dims(view).any(|(dim, at, axis)| matches!(dim, Dim::Sum(_)) && free.symbol(dim, at, axis).is_none());
-        // A formula of a name restricts it.
+        // A formula restricts the names in it.
         if formulas == Formulas::Independent || !has_formulas(view) {
             let place = |(dim, at, axis): (&Dim, usize, usize)| Place {
                 symbol: free.symbol(dim, at, axis),
@@ -211,10 +212,10 @@ impl<'v> Free<'v> {
         dims(view).filter_map(|(dim, at, axis)| self.symbol(dim, at, axis)).collect()
     }
 
-    /// Returns a size with which a node is valid if it is valid with any.
+    /// Returns a size that is valid for a node if any size is.
     fn sufficient_size(&self, view: &NodeView<'_, '_>, symbol: &Symbol) -> Option<usize> {
         let operator = view.spec.version.name.as_str();
-        // The size of a formula follows from that of its names.
+        // The size of a formula follows from the sizes of its names.
         if self.has_formulas {
             return None;
         }
@@ -271,7 +272,7 @@ impl<'v> Free<'v> {
     }
 }
 
-/// Returns the free dimensions that may have any size, as far as others of them have the same one.
+/// Returns the free dimensions that may have any size, alone or in common with others of them.
 fn of_any_size(places: &[Place]) -> BTreeSet<Symbol> {
     let in_roles = |is_in: &dyn Fn(Role) -> bool| -> BTreeSet<Symbol> {
         places.iter().filter(|place| is_in(place.role)).filter_map(|place| place.symbol.clone()).collect()
@@ -279,7 +280,7 @@ fn of_any_size(places: &[Place]) -> BTreeSet<Symbol> {
     let bound = in_roles(&|role| role == Role::Other);
     let mut any: BTreeSet<Symbol> = in_roles(&|_| true).difference(&bound).cloned().collect();
     loop {
-        // A group with another dimension has the size of that.
+        // If a linked group contains another dimension, that one decides the size of the group.
         let is_other = |place: &&Place| place.symbol.as_ref().is_none_or(|symbol| !any.contains(symbol));
         let tied: BTreeSet<Role> = places.iter().filter(is_other).map(|place| place.role).collect();
         let sized = in_roles(&|role| matches!(role, Role::Linked(_)) && tied.contains(&role));

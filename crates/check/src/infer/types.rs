@@ -168,7 +168,8 @@ fn unnamed_inputs(view: &NodeView<'_, '_>) -> Option<Violation> {
     (names != inputs).then_some(Violation { rule: RuleId::NodeConstraint, message, input: None, edit: None })
 }
 
-/// Checks that `Constant` has no second value. Its values may be too large for a run, which would find that.
+/// Checks that `Constant` has no second value. Its values may be too large for a run, which would otherwise find the
+/// error.
 fn constant_values(view: &NodeView<'_, '_>) -> Option<Violation> {
     if view.spec.version.name != "Constant" || view.attributes.any_open() {
         return None;

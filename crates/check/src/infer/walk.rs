@@ -39,7 +39,7 @@ const MAX_CALLS_WITH_TYPES: usize = 64;
 /// Maximum number of findings to deduplicate over calls; beyond it, each call counts.
 const MAX_SEEN: usize = 1 << 20;
 
-/// Maximum number of visited nodes; each call visits those of its function again.
+/// Maximum number of visited nodes; each call visits the nodes of its function again.
 const MAX_VISITS: usize = 20_000_000;
 
 /// The state of the walk.
@@ -424,7 +424,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         outputs
     }
 
-    /// Joins the facts about a function's values with those of its other calls.
+    /// Joins the facts about a function's values with the facts from its other calls.
     fn join_facts(&mut self, function: usize, body: BodyId) {
         let range = self.bodies.body(body).range.clone();
         let Some(facts) = self.facts.get(range) else { return };
@@ -445,7 +445,7 @@ impl<'b, 'm> Walk<'b, 'm> {
         value.and_then(|value| self.facts.get(value.0)).map_or_else(ValueFact::default, |fact| ValueFact::clone(fact))
     }
 
-    /// Returns the type of the first output of a node whose operator is none of ONNX's, if it is known.
+    /// Returns the type of the first output of a node with an operator that is not ONNX's, if the type is known.
     fn outputs_of_another_domain(&self, visit: Visit<'_, 'm>) -> Vec<ValueFact> {
         let Visit { id, node, .. } = visit;
         let input = |position: usize| {

@@ -1,4 +1,4 @@
-//! Comparison of nodes and values of a model with those of a pattern.
+//! Comparison of a model's nodes and values with those of a pattern.
 
 use onnx_conformance_reference::model::graph::Dim;
 use onnx_conformance_reference::proto::{AttributeProto, NodeProto, Text};
@@ -20,7 +20,7 @@ const SMALL: &str = "epsilon";
 /// Lowest rank of a value whose first axis is a batch.
 const RANK_OF_BATCHES: usize = 3;
 
-/// Returns true if a node of the same operator version has the attributes, inputs and outputs of one of a pattern.
+/// Returns true if a node of the same operator version has the attributes, inputs and outputs of a pattern's node.
 pub(super) fn nodes_agree(pattern: &PatternNode, node: &NodeProto, strictness: Strictness) -> bool {
     let are_given = |pattern: &[Option<usize>], names: &[Text]| {
         let given = |position: usize| names.get(position).is_some_and(|name| !name.is_empty());
@@ -67,7 +67,8 @@ fn values_agree(pattern: &AttributeProto, other: &AttributeProto, strictness: Co
         && pattern.tp == other.tp
 }
 
-/// Returns true if a value of a model, with its source there, has the type, the sizes and the elements of one of a pattern.
+/// Returns true if a value of a model, with its source there, has the type, the sizes and the elements of a pattern's
+/// value.
 pub(super) fn facts_agree(pattern: &PatternValue, fact: &ValueFact, source: Source, strictness: Strictness) -> bool {
     let has_type = pattern.fact.value_type.is_none() || pattern.fact.value_type == fact.value_type;
     let is_computed = pattern.source == Source::Computed;

@@ -1,7 +1,8 @@
 //! Patterns: small graphs that are looked for in models.
 //!
-//! A model contains a pattern if some of its nodes have the same operator versions, connections and attributes, and if their values
-//! have the same types, ranks and sources, and are used as those of the pattern are. Missing information is no match.
+//! A model contains a pattern if some of its nodes have the same operator versions, connections and attributes, and if
+//! their values have the same types, ranks and sources, and are used in the same way. Missing information is never a
+//! match.
 
 mod compare;
 mod constant;

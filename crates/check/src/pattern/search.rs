@@ -34,7 +34,7 @@ struct Search<'a> {
 }
 
 impl Pattern {
-    /// Finds the places of a model that have the pattern, at most one for each node that may be its rarest one.
+    /// Finds the places of a pattern in a model, at most one for each node that may be the pattern's rarest node.
     pub fn find(&self, index: &ModelIndex<'_>, strictness: Strictness) -> Vec<Match> {
         let candidates = |node: &PatternNode| index.nodes_of(&node.spec.version);
         let rarest = self.nodes.iter().enumerate().min_by_key(|(_, node)| candidates(node).len());
@@ -75,7 +75,8 @@ impl Search<'_> {
         self.trail.clear();
     }
 
-    /// Assigns a node of the model to one of the pattern, and then nodes to all others. Without success, nothing is assigned.
+    /// Assigns a node of the model to a node of the pattern, and then nodes to all others. Without success, nothing is
+    /// assigned.
     fn extend_with(&mut self, at: usize, candidate: NodeId) -> bool {
         self.tried += 1;
         let before = self.trail.len();
@@ -147,7 +148,7 @@ impl Search<'_> {
         Some(())
     }
 
-    /// Assigns a value. Returns `None` if it differs from that of the pattern, or is used in another way.
+    /// Assigns a value. Returns `None` if it differs from the pattern's, or is used in another way.
     fn bind(&mut self, at: usize, value: ValueId) -> Option<()> {
         match self.values.get(at)? {
             Some(known) => return (*known == value).then_some(()),

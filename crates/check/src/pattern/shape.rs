@@ -23,7 +23,7 @@ pub struct Pattern {
     pub(super) values: Vec<PatternValue>,
 }
 
-/// A node. Values are referenced by position.
+/// A node of a pattern. Values are referenced by position.
 #[derive(Debug)]
 pub(super) struct PatternNode {
     pub(super) node: NodeProto,
@@ -48,8 +48,8 @@ pub(super) struct PatternValue {
 }
 
 impl Pattern {
-    /// Takes the graph of a model: its main graph, or the branch or the function that is its only node. Returns `None` if a node
-    /// has a subgraph or is none of ONNX's operators, or if the nodes are not connected.
+    /// Takes the graph of a model: its main graph, or the branch or the function that is its only node. Returns `None`
+    /// if a node has a subgraph or an operator that is not ONNX's, or if the nodes are not connected.
     pub fn from_model(model: &ModelProto) -> Option<Pattern> {
         let inferred = infer_facts(model, &Limits::default());
         let index = ModelIndex::new(&inferred);

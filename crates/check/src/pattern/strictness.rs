@@ -11,7 +11,7 @@ pub enum Sizes {
     Batches,
     /// An axis of size 0 or 1 has this size in both.
     Ones,
-    /// As before, and a size that is known in the pattern is known in the model.
+    /// Like the previous level, and a size that is known in the pattern is known in the model.
     Known,
 }
 
@@ -20,7 +20,7 @@ pub enum Sizes {
 pub enum Constants {
     /// Constants of the same kind: zero, one, another positive number, an infinity and so on.
     Kind,
-    /// As before, and single elements are equal.
+    /// Like the previous level, and single elements are equal.
     Scalars,
     /// Equal constants.
     Equal,
@@ -41,7 +41,7 @@ pub struct Strictness {
 pub struct UnknownStrictness(String);
 
 impl Sizes {
-    /// Returns the same for an axis that is no batch.
+    /// Returns the same for an axis that is not a batch.
     pub(super) fn without_batches(self) -> Sizes {
         if self == Sizes::Batches { Sizes::Ones } else { self }
     }

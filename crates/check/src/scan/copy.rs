@@ -24,10 +24,10 @@ const MAX_TENSOR_BYTES: u64 = 16 << 10;
 /// Maximum size of all kept elements in bytes; after that, only the smallest tensors keep theirs.
 const MAX_KEPT_BYTES: u64 = 16 << 20;
 
-/// Size of elements in bytes up to which a tensor always keeps them.
+/// Maximum size in bytes of elements that a tensor always keeps.
 const ALWAYS_KEPT_BYTES: u64 = 64;
 
-/// Size of encoded nodes from which they are decoded together.
+/// Minimum size in bytes of encoded nodes that are decoded together.
 const BATCH_BYTES: usize = 256 << 10;
 
 /// `ModelProto.graph`.
@@ -155,8 +155,8 @@ impl<S: Source + ?Sized> Copier<'_, S> {
         })
     }
 
-    /// Moves a node of the main graph, which is the end of the copy, to those that are decoded next. So no more than a few nodes
-    /// are in memory as bytes, too.
+    /// Moves a node of the main graph, which is the end of the copy, to those that are decoded next. So only a few
+    /// nodes are in memory twice, decoded and as bytes.
     fn move_node(&mut self, from: usize, deadline: &Deadline) -> Result<(), Box<Finding>> {
         if self.batch.is_empty() {
             prost::encoding::encode_varint(GRAPH << 3 | 2, &mut self.batch);

@@ -56,7 +56,7 @@ const FORMATS: [Format; 17] = [
     format(0, b"\x80\x05", "a Python pickle, as scikit-learn's models are saved", "convert the model with skl2onnx"),
 ];
 
-/// Identifies a file whose first bytes are those of another format.
+/// Identifies a file that begins with the first bytes of another format.
 pub(super) fn identify_magic<S: Source + ?Sized>(source: &S) -> Option<Finding> {
     let head = head(source);
     let is = |format: &&Format| head.get(format.at..).is_some_and(|bytes| bytes.starts_with(format.magic));

@@ -1,4 +1,4 @@
-//! Unknown fields: those of vendors, or of later releases of ONNX.
+//! Unknown fields, from vendors or from later releases of ONNX.
 
 use onnx_conformance_reference::proto::measure::Kind;
 use onnx_conformance_reference::spec::Specs;

@@ -1,4 +1,4 @@
-//! Traits of a node: properties besides its settings that explain why a runtime fails on one case and not on another.
+//! Traits of a node: further properties of a node that explain why a runtime fails on one case and not on another.
 
 use std::collections::BTreeSet;
 

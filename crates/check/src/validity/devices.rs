@@ -36,7 +36,7 @@ pub(super) fn check(context: &mut Context<'_, '_>) {
     }
 }
 
-/// Returns what is wrong with a configuration.
+/// Returns the problem of a configuration.
 fn problem(configuration: &DeviceConfigurationProto) -> Option<String> {
     let (count, named) = (configuration.num_devices(), configuration.device.len());
     if configuration.name().is_empty() {

@@ -48,7 +48,7 @@ fn check_function(context: &mut Context<'_, '_>, function: &FunctionProto, index
     check_declared_types(context, function, index);
 }
 
-/// Checks that the types in a function are of its values, and that each is declared once.
+/// Checks that the declared types in a function belong to its values, and that each is declared once.
 fn check_declared_types(context: &mut Context<'_, '_>, function: &FunctionProto, index: usize) {
     let bodies = context.bodies();
     let Some(body) = bodies.functions.get(index).map(|id| bodies.body(*id)) else { return };

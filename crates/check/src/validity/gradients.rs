@@ -1,4 +1,4 @@
-//! Gradient: none of the names that it derives by, or holds constant, is determined by the others.
+//! Gradient: the variables that it differentiates by or keeps constant must be independent of each other.
 
 use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use onnx_conformance_reference::proto::{AttributeProto, NodeProto, TensorProto, Text};

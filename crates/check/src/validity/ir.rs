@@ -23,7 +23,7 @@ const TRAINING: &str = "training information";
 pub struct IrFacts {
     /// The declared version.
     pub declared: Option<i64>,
-    /// The lowest version that supports everything in the file, except for what older readers skip.
+    /// The lowest version that supports everything in the file, except fields that older readers skip.
     pub lowest: i64,
     /// Features that older versions do not have, newest first; empty if the oldest version suffices.
     pub because: Vec<IrNeed>,
@@ -51,7 +51,7 @@ impl IrFacts {
         (self.lowest..=self.newest).contains(&ir)
     }
 
-    /// True if training information is all in the file that this version does not support.
+    /// True if the file has nothing that this version does not support, except training information.
     pub fn needs_only_training(&self, ir: i64) -> bool {
         (OLDEST..=self.newest).contains(&ir)
             && self.because.iter().filter(|need| need.ir > ir).all(|need| need.what == TRAINING)
@@ -80,7 +80,7 @@ struct Needs {
 }
 
 impl Needs {
-    /// Adds a feature without effect on what the model computes. Decoders skip fields that they do not know.
+    /// Adds a feature that does not affect what the model computes. Decoders skip fields that they do not know.
     fn skip(&mut self, ir: i64, what: &'static str, is_used: bool) {
         if is_used && self.features.insert(what) {
             self.skipped.push(IrNeed { ir, what: what.to_owned() });

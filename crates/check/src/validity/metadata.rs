@@ -55,7 +55,7 @@ pub(super) fn visit<'m>(bodies: &Bodies<'m>, mut see: impl FnMut(Part<'m>, &'m [
     }
 }
 
-/// Checks the metadata of the model, its functions and graphs, and what they contain.
+/// Checks the metadata of the model, its functions and graphs, and everything in them.
 pub(super) fn check(context: &mut Context<'_, '_>) {
     let bodies = context.bodies();
     if let Some(key) = repeated(&bodies.model.metadata_props) {

@@ -74,8 +74,8 @@ fn check_inputs(context: &mut Context<'_, '_>, id: BodyId) {
     }
 }
 
-/// Checks that no input of a subgraph is an initializer, except, before IR version 4, those behind the inputs that the node
-/// passes.
+/// Checks that no input of a subgraph is an initializer. Before IR version 4, inputs after those that the node passes
+/// may be initializers.
 fn check_constant_inputs(context: &mut Context<'_, '_>, id: BodyId) {
     let bodies = context.bodies();
     let body = bodies.body(id);
@@ -88,7 +88,7 @@ fn check_constant_inputs(context: &mut Context<'_, '_>, id: BodyId) {
     }
 }
 
-/// Checks that the nodes of a graph have distinct names, as far as they have any. A function is not a graph.
+/// Checks that the names of a graph's nodes are distinct; nodes may have none. A function is not a graph.
 fn check_node_names(context: &mut Context<'_, '_>, id: BodyId) {
     let body = context.bodies().body(id);
     if body.graph().is_none() {

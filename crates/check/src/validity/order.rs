@@ -8,7 +8,7 @@ use crate::validity::uses::Uses;
 /// Maximum number of nodes of a cycle in a message.
 const SHOWN: usize = 8;
 
-/// Checks a graph in which a node reads the output of a later one: either the nodes can be sorted, or they form a
+/// Checks a graph with a node that reads the output of a later one: either the nodes can be sorted, or they form a
 /// cycle.
 pub(super) fn check(context: &mut Context<'_, '_>, body: BodyId, uses: &Uses) {
     let needs = needs(context, body, uses);

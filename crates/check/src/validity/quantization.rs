@@ -1,4 +1,4 @@
-//! Quantization annotations: the values that they are about, and those that hold scales and zero points.
+//! Quantization annotations: the annotated values, and the values that have scales and zero points.
 
 use std::collections::HashSet;
 

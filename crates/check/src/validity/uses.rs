@@ -10,7 +10,7 @@ pub(super) struct Uses {
     read: Vec<bool>,
     /// The values of a graph that are read in subgraphs of one of its nodes.
     pub(super) captured: HashMap<NodeId, Vec<ValueId>>,
-    /// The graphs in which a node reads the output of a later one.
+    /// The graphs with a node that reads the output of a later one.
     pub(super) unsorted: HashSet<BodyId>,
 }
 

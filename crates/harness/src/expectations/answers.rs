@@ -12,7 +12,7 @@ use crate::run::{CaseResult, Outcome};
 /// Numbers of answers by outcome, for each question. Those about models that must be refused are apart, as `check-refusals`.
 pub type Answers = BTreeMap<String, BTreeMap<Outcome, usize>>;
 
-/// Numbers of models by what was inferred about their outputs.
+/// Numbers of models by the inferred facts about their outputs.
 pub type Complete = BTreeMap<Completeness, usize>;
 
 /// Answers of a tool about the cases of one operator version or pattern.

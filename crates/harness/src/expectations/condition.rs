@@ -32,8 +32,8 @@ pub enum Processors {
     Without(ProcessorFeatures),
 }
 
-/// A set of processors as written in YAML. Names are parsed later, because an error in an untagged value does not say which name
-/// is wrong.
+/// A set of processors as written in YAML. Names are parsed later, because an error in an untagged value does not name
+/// the wrong one.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 enum WrittenProcessors {

@@ -35,7 +35,7 @@ pub struct Entry {
     /// True if the entry covers several operators on purpose.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub spans_operators: bool,
-    /// True if the failure is that of the binding through which the runtime is called, and not of the runtime.
+    /// True if the binding that calls the runtime causes the failure, and not the runtime.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub binding: bool,
     /// Condition of the entry.
@@ -75,7 +75,7 @@ impl Entry {
         Entry { cases: Some(cases), outcome: Some(outcome), ..Entry::default() }
     }
 
-    /// Creates an entry for cases of any operators with the same outcome and message.
+    /// Creates an entry for all cases with the same outcome and message, whatever their operator.
     pub(super) fn with_message(message: String, outcome: Outcome) -> Entry {
         Entry { message: Some(message), outcome: Some(outcome), ..Entry::default() }
     }
@@ -90,7 +90,7 @@ impl Entry {
         self.outcome.unwrap_or(Outcome::Unsupported)
     }
 
-    /// Returns true if a case ends as the entry says.
+    /// Returns true if a case ends as listed by the entry.
     pub fn agrees(&self, result: &CaseResult) -> bool {
         self.is_no_worse_variation(result)
             || result.outcome == self.outcome()

@@ -100,7 +100,7 @@ pub enum ExpectationError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Yaml(#[from] Box<YamlError>),
-    /// The file of the shares of error bounds beside a measurement cannot be read.
+    /// The file with the shares of error bounds of a measurement cannot be read.
     #[error(transparent)]
     Accuracy(#[from] AccuracyError),
     /// A key outside of the entries has an invalid value.

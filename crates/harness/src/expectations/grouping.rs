@@ -26,11 +26,11 @@ pub(super) struct Grouping<'a> {
     pub(super) judged: &'a [&'a CaseResult],
     /// True if all entries are for ids, and a mismatch that is only inexact does not end like others.
     pub(super) exact: bool,
-    /// Ids of the cases whose outcome differs from run to run. Each has an entry of its own.
+    /// Ids of the cases whose outcome differs from run to run. Each has a separate entry.
     pub(super) varying: &'a BTreeSet<String>,
 }
 
-/// Returns the entries for failures. A group gets one entry only if all of it fails alike.
+/// Returns the entries for failures. A group gets one entry only if all its cases fail in the same way.
 pub(super) fn group_failures(given: &Grouping<'_>) -> Vec<EntryGroup> {
     let Grouping { failures, judged, exact, varying } = *given;
     // A case that passes at worst has no entry, and no group may cover it.
@@ -60,14 +60,14 @@ pub(super) fn group_failures(given: &Grouping<'_>) -> Vec<EntryGroup> {
     groups
 }
 
-/// Number of cases from which an outcome and a message have an entry.
+/// Minimum number of cases for an entry by outcome and message.
 const MIN_CASES_OF_MESSAGE: usize = 5;
 
 /// Number of letters that a pattern of messages has at least.
 const MIN_LETTERS: usize = 12;
 
-/// Returns true if the message of a failure may be the reason: that of an error, or of an output's type. Wrong values of two operators
-/// have nothing in common but the words.
+/// Returns true if the message of a failure may state the reason: the message of an error, or about an output's type.
+/// Wrong values of two operators have nothing in common but the words.
 pub(super) fn may_say_why(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::Error | Outcome::WrongType)
 }
@@ -224,8 +224,8 @@ impl Group {
                 groups.extend(id.parts().skip(2).map(|part| Group::Part(id.group().to_owned(), part.to_owned())));
                 2
             }
-            // Vendored folders with fewer than three parts hold tests of several operators, and so do those of a domain between
-            // no-ops: `graph/wrapped/ai.onnx`.
+            // Vendored folders with fewer than three parts contain tests of several operators, and so do folders of a
+            // domain between no-ops: `graph/wrapped/ai.onnx`.
             None if WrappedCases::plain_id(id.path).is_some() => 4,
             None => 3,
         };
@@ -251,9 +251,9 @@ fn escaped(text: &str) -> String {
     globset::escape(text)
 }
 
-/// Returns an entry per group of cases that end alike, for the widest possible groups. A case of level `open` is judged only if
-/// it ends without an answer. It therefore gets a separate entry and is not counted in its group. With `exact`, an entry has the
-/// distance of its cases.
+/// Returns an entry per group of cases with the same ending, for the widest possible groups. A case of level `open` is
+/// judged only if it ends without an answer. It therefore gets a separate entry and is not counted in its group. With
+/// `exact`, an entry has the distance of its cases.
 fn group_by_id(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult], exact: bool) -> Vec<EntryGroup> {
     let is_open = |result: &CaseResult| result.level == Level::Open;
     let mut sizes: BTreeMap<(Group, Variant), usize> = BTreeMap::new();

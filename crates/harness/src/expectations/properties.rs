@@ -1,4 +1,4 @@
-//! Properties of expectation files that the program writes: results are as a file says that was made from them.
+//! Properties of expectation files that the program writes: results match a file that was made from them.
 
 use std::collections::BTreeMap;
 
@@ -110,7 +110,7 @@ fn matcher(text: &str, strict: bool) -> ExpectationMatcher {
         .unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Asserts that all results are as a file says.
+/// Asserts that all results match a file.
 fn assert_green(text: &str, strict: bool, results: &[CaseResult], is_whole: bool) {
     let (matcher, mut gate, all) = (matcher(text, strict), GateResult::default(), Filter::default());
     for result in results {

@@ -81,8 +81,9 @@ pub fn first_measurement(header: &Header, strict: bool, run: &WholeRun<'_>) -> E
     expectations
 }
 
-/// Returns the measurement of a tool: its answers to one or more questions about every case. `kept` has the answers about parts of
-/// the suite that were not asked again. A result says less than they do, and counts only for the entries.
+/// Returns the measurement of a tool: its answers to one or more questions about every case. `kept` has the answers
+/// about parts of the suite that were not sent again. A result has less information than these answers, and counts only
+/// for the entries.
 pub fn tool_measurement(header: &Header, run: &WholeRun<'_>, kept: &BTreeMap<String, OperatorAnswers>) -> Expectations {
     let mut operators = kept.clone();
     for result in run.results.iter().filter(|result| result.counts_when_strict()) {
@@ -149,7 +150,7 @@ pub fn updated_expectations(
 /// Maximum number of steps of an update.
 const MAX_STEPS: usize = 8;
 
-/// Changes the entries that do not hold, and adds entries for what no other covers.
+/// Changes the entries that no longer hold, and adds entries for failures that no other entry covers.
 fn update_once(text: &str, matcher: &ExpectationMatcher, run: &WholeRun<'_>) -> Result<String, ExpectationError> {
     let expectations = matcher.expectations();
     let lines = ExpectationText::read(text).filter(|lines| lines.len() == expectations.expect.len());
@@ -255,8 +256,8 @@ fn change_of_tested(
     }
 }
 
-/// Decides the change of an entry of a measurement whose outcome still holds: its distance is that of its cases. If only some of
-/// them are inexact, the entry is replaced.
+/// Decides the change of an entry of a measurement whose outcome still holds: its distance becomes that of its cases.
+/// If only some of them are inexact, the entry is replaced.
 fn with_distance(entry: &Entry, judged: &[&CaseResult]) -> Change {
     let distances: Vec<u64> = judged.iter().filter_map(|result| result.mismatch_ulps()).collect();
     let ulp = distances.iter().max().copied();

@@ -31,7 +31,7 @@ type Sets = Vec<Vec<Value>>;
 /// A host that records the outputs of another host.
 pub struct Recorder<'a> {
     host: Box<dyn Host + Send + 'a>,
-    /// The runtime's declaration, completed by what was probed.
+    /// The runtime's declaration, completed by the results of the probe.
     declaration: Declaration,
     /// Outputs of the requests of each thread, by request id, until their case has a result.
     pending: Mutex<HashMap<ThreadId, Vec<Answer>>>,

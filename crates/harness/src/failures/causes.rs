@@ -1,4 +1,4 @@
-//! Causes of failures: what failing cases of different operators and versions have in common.
+//! Causes of failures: common properties of failing cases, across operators and versions.
 //!
 //! Errors, deaths and wrong types share a cause if their messages are equal apart from names and numbers. Missing features share one if
 //! their names are equal. The cause of wrong values and shapes is the kernel of their operator, in all versions, or the pattern of their
@@ -16,7 +16,7 @@ use crate::failures::known_difference::known_difference;
 use crate::measure::Severity;
 use crate::run::{ANY_TEXT, CaseResult, Outcome, common_message};
 
-/// Smallest number of operators whose wrong values or shapes break a rule, for the rule to be the cause.
+/// Minimum number of operators with wrong values or shapes that break the same rule, for the rule to be their cause.
 const FEWEST_OPERATORS: usize = 3;
 
 /// Operators whose own cases have wrong values or shapes.
@@ -79,7 +79,7 @@ pub fn causes(results: &[CaseResult]) -> Vec<Cause<'_>> {
     for cause in &mut all {
         cause.cases.sort_by_key(|case| (case.level, case.inputs.len(), case.id.len(), case.id.as_str()));
     }
-    // A missing feature is no wrong answer.
+    // A missing feature is not a wrong answer.
     let order = |cause: &Cause<'_>| {
         let severity = Severity::from_outcome(cause.outcome, false);
         (cause.outcome == Outcome::Unsupported, Reverse(cause.cases.len()), Reverse(severity))
@@ -88,8 +88,8 @@ pub fn causes(results: &[CaseResult]) -> Vec<Cause<'_>> {
     all
 }
 
-/// Returns the operator that a failure counts for: that of the id, of a case between no-ops too, or the only one of the model. Other
-/// cases count for their pattern of graphs or their folder, and the flag is false.
+/// Returns the operator that a failure counts for: the one in the id, also of a case between no-ops, or the only one of
+/// the model. Other cases count for their pattern of graphs or their folder, and the flag is false.
 fn operators_of(result: &CaseResult) -> (BTreeSet<String>, bool) {
     let id = WrappedCases::plain_id(&result.id).unwrap_or(&result.id);
     if let Some(version) = CaseId::parse(id).version() {
@@ -170,7 +170,7 @@ fn title(result: &CaseResult, operators: &BTreeSet<String>, wrong_operators: &Wr
     if common.is_empty() { names() } else { common }
 }
 
-/// Returns true if a wrong shape is that of a vector of one element in the place of a scalar.
+/// Returns true if a wrong shape is a vector of one element in place of a scalar.
 fn is_scalar_as_vector(message: &str) -> bool {
     message.contains("expected shape [], got [1]")
 }

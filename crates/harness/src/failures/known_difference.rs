@@ -4,7 +4,7 @@ use onnx_conformance_cases::compare::Distance;
 
 use crate::run::CaseResult;
 
-/// Relative distance within which a double may be the result of a computation in float.
+/// Maximum relative distance of a double that was computed in float.
 const FLOAT_ACCURACY: f64 = 1e-6;
 
 /// Largest number of digits of a float in a message.

@@ -15,9 +15,9 @@ use crate::shell::word;
 /// Grouping of failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grouping {
-    /// By what failing cases of several operators have in common.
+    /// Groups by cause: a common property of failing cases of several operators.
     Cause,
-    /// By operator version and message.
+    /// Groups by operator version and message.
     Operator,
 }
 
@@ -55,7 +55,8 @@ const LINES_PER_RESULT: usize = 2;
 /// Maximum number of lines of a cause.
 const LINES_OF_CAUSE: usize = 4;
 
-/// Results to show for each cause that is shown in full if there are too many causes for that: 6 causes by default.
+/// If there are too many causes to show all in full, one cause is shown in full per this many results to show: 6 by
+/// default.
 const RESULTS_PER_FULL_CAUSE: usize = 5;
 
 /// Maximum number of characters of a cause that is shown on one line.

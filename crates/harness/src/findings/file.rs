@@ -35,7 +35,7 @@ pub struct Finding {
     pub id: String,
     /// Cases that show it, as patterns over ids.
     pub cases: Vec<String>,
-    /// Outcomes of the failing cases if there are several; empty if all end alike.
+    /// Outcomes of the failing cases if they differ; empty if all have the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outcomes: Vec<Outcome>,
     /// Title, in the style of an issue.
@@ -105,7 +105,7 @@ pub enum FindingError {
         /// The problem.
         error: FilterError,
     },
-    /// Two findings of a runtime have the same id, or the file is about a different runtime than its name.
+    /// Two findings of a runtime have the same id, or the file is about a runtime other than the one in its name.
     #[error("{path}: {rule}")]
     Rule {
         /// The file.
@@ -134,8 +134,8 @@ impl Findings {
         self.0.iter()
     }
 
-    /// Returns the finding for a case that failed on a runtime, at any level of its optimizer. A wrapped case without one fails for the reason that the case
-    /// without no-ops fails for, if there is one.
+    /// Returns the finding for a case that failed on a runtime, at any level of its optimizer. A wrapped case without a
+    /// finding has the finding of the case without no-ops, if there is one.
     pub fn for_case(&self, runtime: &str, id: &str) -> Option<&Finding> {
         let runtime = at_level(runtime).map_or(runtime, |(runtime, _)| runtime);
         let about = |id: &str| self.0.iter().find(|finding| finding.runtime == runtime && finding.is_about(id));
@@ -175,7 +175,7 @@ impl Findings {
         found
     }
 
-    /// Returns the cases between no-ops that end in an error that no finding explains, although the plain case does not fail. They
+    /// Returns the cases between no-ops with an unexplained error, although the case without no-ops does not fail. They
     /// do not count as unexplained failures, since the error may be about a no-op.
     pub fn errors_between_no_ops(&self, measurement: &Measurement) -> Vec<&'static str> {
         let is_error = |id: &&str| {
@@ -321,7 +321,7 @@ fn is_failure(outcome: Outcome) -> bool {
     !outcome.is_inconclusive() && outcome != Outcome::Pass && outcome != Outcome::Unsupported
 }
 
-/// Returns the ids of all graphs. The program in a browser contains none, and does not ask for them.
+/// Returns the ids of all graphs. The program in a browser contains no such ids, and does not need them.
 fn all_graphs() -> impl Iterator<Item = &'static str> {
     let all = (!cfg!(target_arch = "wasm32")).then(|| {
         let wrapped = WrappedCases::all_ids().iter().map(String::as_str);
@@ -335,8 +335,8 @@ fn is_graph(id: &str) -> bool {
     id.split('/').next() == Some(GraphCases::GROUP)
 }
 
-/// Returns true unless a case between no-ops fails for another reason than its graph: the case without no-ops does not pass, or an
-/// error may say that a no-op has no kernel for a type, which is not told apart inside functions.
+/// Returns true unless a case between no-ops may fail for another reason than its graph. The case without no-ops may
+/// fail, too. Or a no-op may have no kernel for a type: errors inside functions do not show which node they are about.
 fn is_own_failure(measurement: &Measurement, id: &str, outcome: Outcome) -> bool {
     WrappedCases::plain_id(id).is_none_or(|plain| outcome != Outcome::Error && measurement.entry(plain).is_none())
 }

@@ -17,7 +17,7 @@ static FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/tool_faults.
 pub struct ToolFaults {
     /// The tool, without its mode.
     pub tool: String,
-    /// Each cause once.
+    /// The faults, one per cause.
     pub faults: Vec<ToolFault>,
 }
 

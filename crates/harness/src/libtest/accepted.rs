@@ -76,7 +76,7 @@ mod tests {
         let accepted = Some(Accepted { ir: Opsets::Between(3, 8), opsets });
         assert_eq!(probe_once("first".to_owned(), &path, || accepted.clone()), accepted);
         assert_eq!(probe_once("first".to_owned(), &path, || panic!("probed twice")), accepted);
-        // The probe may be that of another build.
+        // The probe may come from another build.
         assert_eq!(probe_once("second".to_owned(), &path, || None), None);
         assert_eq!(probe_once("second".to_owned(), &path, || panic!("probed twice")), None);
         std::fs::write(&path, "{").unwrap();

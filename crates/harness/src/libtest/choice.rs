@@ -46,8 +46,8 @@ pub(super) enum ChoiceError {
     Filter(#[from] FilterError),
 }
 
-/// Returns the groups from which the filters of the command line select: those that the patterns of the crate select,
-/// and the groups of the cases that the command line names.
+/// Returns the groups that the filters of the command line select from: groups that the patterns of the crate select,
+/// and groups of cases that the command line names.
 pub(super) fn choose(
     suite: &'static Suite,
     filter: &Filter,
@@ -115,7 +115,7 @@ fn named(suite: &'static Suite, text: &str, is_exact: bool) -> Result<Option<Cho
     Ok(None)
 }
 
-/// Returns a variant, unless it is that of an id without a suffix.
+/// Returns a variant, unless it is the one without a suffix in ids.
 fn variant_in_id(variant: Variant) -> Option<Variant> {
     Some(variant).filter(|variant| *variant != Variant::Runtime)
 }

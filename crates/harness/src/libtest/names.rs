@@ -1,4 +1,4 @@
-//! Names of the runtimes of a test binary, with which the names of their tests begin: `f16::ai.onnx/Abs-13`.
+//! Names of the runtimes of a test binary, which are prefixes of the names of their tests: `f16::ai.onnx/Abs-13`.
 
 use std::collections::BTreeSet;
 
@@ -45,11 +45,11 @@ pub(super) fn test_name(runtime: Option<&str>, test: &str) -> String {
 /// Returns the options for the tests of one runtime, whose filters have no name of a runtime; `None` if the command line selects none
 /// of them.
 ///
-/// A filter that begins with the name of a runtime is about that runtime. Others are about all of them, unless the names of tests are
-/// compared as a whole.
+/// A filter that begins with the name of a runtime is about that runtime. Other filters apply to all runtimes, unless
+/// the names of tests are compared as a whole.
 pub(super) fn arguments_of(arguments: &Arguments, runtime: Option<&str>, names: &[&str]) -> Option<Arguments> {
     let is_exact = arguments.exact;
-    // An empty text stands for all tests of the runtime.
+    // An empty text selects all tests of the runtime.
     let own = |text: &String| -> Option<String> {
         let mut with_name =
             names.iter().filter_map(|name| Some((*name, text.strip_prefix(*name)?.strip_prefix(SEPARATOR)?)));

@@ -10,7 +10,7 @@ use crate::libtest::arguments::{Action, Arguments};
 use crate::libtest::printer::Printer;
 use crate::libtest::trial::{Conclusion, Outcome, Trial, TrialResult};
 
-/// Trials of one runtime, which run before those of the next.
+/// Trials of one runtime, which run before the trials of the next.
 pub(super) struct Batch<'a> {
     /// The selected trials.
     pub(super) trials: Vec<Trial<'a>>,

@@ -52,9 +52,9 @@ impl<'a> Trial<'a> {
 /// End of a test that has not failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Completion {
-    /// It has passed.
+    /// Passed test.
     Passed,
-    /// It counts as ignored, for this reason.
+    /// Ignored test, with the reason.
     Ignored(String),
 }
 

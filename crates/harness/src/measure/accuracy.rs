@@ -163,8 +163,9 @@ impl MeasuredAccuracy {
         all
     }
 
-    /// Counts the cases of a run. Operator versions of which cases were not run have the numbers of the `earlier` measurement: a case
-    /// that has changed cannot be subtracted from them. `missing` are groups of cases without results.
+    /// Counts the cases of a run. Operator versions whose cases did not all run have the numbers of the `earlier`
+    /// measurement: a case that has changed cannot be subtracted from them. `missing` are groups of cases without
+    /// results.
     pub fn after(results: &[CaseResult], earlier: MeasuredAccuracy, missing: &[String]) -> MeasuredAccuracy {
         let not_run = results.iter().filter(|result| result.is_measured);
         let mut not_run: BTreeSet<OperatorVersion> =

@@ -67,7 +67,7 @@ pub struct NodeAnswer {
     pub verdict: NodeVerdict,
     /// Number of similar cases that were measured: required ones, or, if there are none, recommended ones that all pass.
     pub cases: usize,
-    /// Number of these cases that ended as the verdict says.
+    /// Number of these cases whose outcome is the verdict's.
     pub of_these: usize,
     /// The first of these cases. For `Unknown`, a recommended case that fails with a setting of the node.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,7 +107,7 @@ impl Measurement {
         let answer = self.by_cases(kind);
         let is_mixed = answer.verdict > NodeVerdict::Unknown && answer.of_these < answer.cases;
         match kind.unknown_type().filter(|_| is_mixed) {
-            // Which of the cases are similar depends on the type.
+            // The type decides which of the cases are similar.
             Some(parameter) => {
                 let NodeAnswer { verdict, of_these, cases, .. } = &answer;
                 let reason =
@@ -118,29 +118,29 @@ impl Measurement {
         }
     }
 
-    /// Returns the answer of the cases of the node's types, as far as these are known.
+    /// Returns the answer from the cases with the node's types, as far as these are known.
     fn by_cases(&self, kind: &NodeKind) -> NodeAnswer {
         let required = self.candidates(kind, Level::Required);
         if let Some(answer) = self.by_similar(&required, kind) {
             return answer;
         }
-        // Where the standard is not binding, only a result is conclusive: a failure is not a wrong answer.
+        // Recommended cases are not binding: only a pass is conclusive, and a failure is not a wrong answer.
         let recommended = self.candidates(kind, Level::Recommended);
         let similar = kind.similar(&recommended);
         if !similar.cases.is_empty() && similar.cases.iter().all(works) {
             return self.summed(&similar.cases, similar.other_ranks);
         }
         let answer = self.by_settings(&required, &recommended, kind);
-        // A case that fails is evidence, although it is not binding.
+        // A failing case is evidence, although it is not binding.
         if answer.verdict != NodeVerdict::Unknown || answer.case.is_some() {
             return answer;
         }
-        // Kernels differ by the data they move, not by their index type.
+        // Kernels differ by the type of the data that they move, not by the type of indices.
         let others = [self.by_settings(&required, &recommended, &kind.with_any_positions()), self.by_other_types(kind)];
         others.into_iter().find(|other| other.verdict == NodeVerdict::LikelyRuns).unwrap_or(answer)
     }
 
-    /// Returns the answer of the cases of a kind's types, setting by setting.
+    /// Returns the answer from the cases with a kind's types, setting by setting.
     fn by_settings(&self, required: &[EndedCase], recommended: &[EndedCase], kind: &NodeKind) -> NodeAnswer {
         let has_types = |(case, _): &EndedCase| kind.has_types_of(case);
         let (passing, failing): (Vec<_>, Vec<_>) = recommended.iter().copied().filter(has_types).partition(works);
@@ -151,7 +151,7 @@ impl Measurement {
         self.by_parts(&ended, &failing, kind)
     }
 
-    /// Returns the answer of the cases that have all settings of the node; `None` without such a case.
+    /// Returns the answer from the cases with all settings of the node; `None` if there is no such case.
     fn by_similar(&self, candidates: &[EndedCase], kind: &NodeKind) -> Option<NodeAnswer> {
         let similar = kind.similar(candidates);
         if similar.cases.is_empty() {
@@ -161,7 +161,7 @@ impl Measurement {
         if answer.verdict > NodeVerdict::LikelyRuns {
             return Some(answer);
         }
-        // A trait of the node that only failing cases have may make it fail, too.
+        // If only failing cases have a trait of the node, the node may fail, too.
         let is_covered = |word: &&str| similar.cases.iter().any(|(case, _)| has_word(case, word));
         let counts = |word: &&str| !word.starts_with("rank(") && !word.ends_with("=unknown");
         let uncovered: Vec<&str> = kind.settings.traits().filter(counts).filter(|word| !is_covered(word)).collect();
@@ -187,9 +187,10 @@ impl Measurement {
         Some(NodeAnswer { verdict, reason: answer.reason.clone().or(reason), ..answer })
     }
 
-    /// Returns the answer for a node when no case has all its settings. Each setting is looked up by itself, in required cases
-    /// and passing recommended ones. The rarest setting characterizes the node, so a failure of a case with it outweighs the
-    /// passes. A failure that a setting or trait explains which the node lacks does not count.
+    /// Returns the answer for a node when no case has all its settings. Each setting is looked up by itself, in
+    /// required cases and passing recommended ones. The rarest setting characterizes the node, so a failure of a case
+    /// with it outweighs the passes. A failure does not count if it is explained by a setting or trait that the node
+    /// lacks.
     fn by_parts(&self, ended: &[EndedCase], recommended_failures: &[EndedCase], kind: &NodeKind) -> NodeAnswer {
         let settings = kind.settings.without_rank();
         let all: Vec<EndedCase> =
@@ -245,7 +246,8 @@ impl Measurement {
         NodeAnswer { cases: used.len(), of_these: used.len(), ulp: largest_distance(plain), ..likely_runs(likely) }
     }
 
-    /// Returns the answer for a node with a setting that no case has, or only failing cases that differ from the node otherwise.
+    /// Returns the answer for a node with a setting that no case has, or only failing cases with other differences from
+    /// the node.
     fn without_evidence(&self, ended: &[EndedCase], kind: &NodeKind, word: &str) -> NodeAnswer {
         let of_word = ended.iter().find(|(case, _)| has_word(case, word));
         let reason = match of_word {
@@ -259,8 +261,8 @@ impl Measurement {
         NodeAnswer { reason: Some(reason), ..self.summed(&[], false) }
     }
 
-    /// Returns the answer for a node whose types no case with its settings has: it likely runs if every case passes that differs only
-    /// in that an integer or float type is another one, for at least two other types.
+    /// Returns the answer for a node if no case with its settings has its types: it likely runs if all cases pass that
+    /// differ only in an integer or float type, for at least two other types.
     fn by_other_types(&self, kind: &NodeKind) -> NodeAnswer {
         for (parameter, of_node) in &kind.types {
             let mut any = kind.clone();

@@ -1,4 +1,4 @@
-//! Conformance with an opset: the operators of which every required case passes, from the results of a whole run.
+//! Conformance with an opset: the operators whose required cases all pass, from the results of a whole run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ pub struct Conformance {
 /// Results of one operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperatorConformance {
-    /// Number of cases that count: those that are required, and those of any level without an answer.
+    /// Number of cases that count: required cases, and cases of any level without an answer.
     pub cases: usize,
     /// Number of these that do not pass, including cases that were not sent.
     pub failing: usize,

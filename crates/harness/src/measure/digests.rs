@@ -13,14 +13,15 @@ use crate::run::id_digest;
 
 /// Digests of the measured cases, one per line: `ai.onnx/Abs-13 a4c9e265181e1c56`, or for cases of no operator
 /// `onnx-1.23.2 0ece0b9734595527` and, by topic, `graph/reshapes 4c2ee33e9ed6f0a5`. They are copied from `records/` at
-/// the time of the measurement, and show which cases have changed since then. If a new release takes over the results of tests that it has
-/// unchanged, its line lists the other tests: `onnx-1.23.2 0ece0b9734595527 node/test_a node/test_b`. The line `opsets ai.onnx=28 ...`
-/// has the opsets that were the last ones when the cases `@opset=last` were measured. If a tool was asked about a part of the suite,
-/// the line `part 2a04... 3fe1...` has the first and the last digest of the ids in it.
+/// the time of the measurement, and show which cases have changed since then. If a new release takes over the results
+/// of tests that it has unchanged, its line lists the other tests:
+/// `onnx-1.23.2 0ece0b9734595527 node/test_a node/test_b`. The line `opsets ai.onnx=28 ...` has the opsets that were
+/// the last ones when the cases `@opset=last` were measured. If only a part of the suite was sent to a tool, the line
+/// `part 2a04... 3fe1...` has the first and the last digest of the ids in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MeasuredDigests {
     versions: BTreeMap<OperatorVersion, String>,
-    /// By the common beginning of ids, each with the rest of the ids that were not measured.
+    /// By the common beginning of ids, each with the remaining parts of ids that were not measured.
     others: BTreeMap<String, String>,
 }
 
@@ -34,7 +35,7 @@ pub struct UnchangedCases {
 }
 
 impl UnchangedCases {
-    /// Returns true if the case was measured as it is now.
+    /// Returns true if the case has not changed since it was measured.
     pub fn contains(&self, id: CaseId<'_>, version: Option<&OperatorVersion>) -> bool {
         let Some(version) = version else {
             // The choice of an operator version's wrapped cases depends on all its cases.
@@ -48,7 +49,7 @@ impl UnchangedCases {
         changed.is_some_and(|changed| changed.is_none_or(|changed| !changed.contain(id.path)))
     }
 
-    /// Returns true if the case was measured as it is now, and so was every other case of its operator version.
+    /// Returns true if the case and all others of its operator version have not changed since they were measured.
     pub(super) fn contains_with_version(&self, id: CaseId<'_>) -> bool {
         match id.version() {
             Some(version) => matches!(self.versions.get(&version), Some(None)),
@@ -120,8 +121,9 @@ impl MeasuredDigests {
         }
     }
 
-    /// Returns the current digests of the cases about which a tool was asked, by their ids without variant. If they are a part of the
-    /// suite, the digests say which: the ends of the part move when the suite has another number of cases.
+    /// Returns the current digests of the cases that were sent to a tool, by their ids without variant. If they are a
+    /// part of the suite, the digests name the part by its first and last id, since its ends move when the number of
+    /// cases changes.
     pub fn for_tool(ids: &BTreeSet<&str>, is_part: bool) -> MeasuredDigests {
         let mut digests = MeasuredDigests::for_cases(ids.iter().copied());
         let sorted: BTreeSet<String> = ids.iter().map(|id| id_digest(id)).collect();

@@ -1,4 +1,4 @@
-//! The answers of a tool that are kept when it is asked only about what is new or has changed.
+//! Answers of a tool from an earlier measurement, kept when only new and changed cases are sent to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +10,8 @@ use crate::measure::digests::MeasuredDigests;
 use crate::measure::entries::MeasuredEntries;
 use crate::run::{CaseResult, Outcome, Shard};
 
-/// The parts of the suite about which a tool is asked: operator versions, patterns of graphs, and topics of the format. A part is
-/// stale as a whole: a measurement has the numbers of its answers, and not the answer about each case.
+/// The parts of the suite that are sent to a tool: operator versions, patterns of graphs, and topics of the format. A
+/// part is stale as a whole: a measurement has the numbers of its answers, and not the answer about each case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AskedParts {
     /// Parts whose cases are those of the measurement.
@@ -41,7 +41,7 @@ impl AskedParts {
         parts
     }
 
-    /// Returns true if the tool has to be asked again about the part of a case, by its id without variant.
+    /// Returns true if the part of a case, by its id without variant, must be sent to the tool again.
     pub fn is_stale(&self, id: &str) -> bool {
         self.stale.contains(&answered_part(id))
     }
@@ -60,7 +60,7 @@ pub struct EarlierAnswers {
 }
 
 impl EarlierAnswers {
-    /// Reads the measurement, with the digests beside it.
+    /// Reads the measurement and its digests.
     pub fn read(path: &str, text: &str, digests: Option<&str>) -> Result<EarlierAnswers, ExpectationError> {
         let entries = MeasuredEntries::read(path, text)?;
         Ok(EarlierAnswers { entries, digests: digests.map(MeasuredDigests::parse) })
@@ -82,8 +82,8 @@ impl EarlierAnswers {
         parts.unchanged.iter().map(|part| (part.clone(), answers(part).unwrap_or_default())).collect()
     }
 
-    /// Returns a result for each of these cases, by the entries: a case without an entry passes. That holds for the entries only,
-    /// since the tool was not asked about every case.
+    /// Returns a result for each of these cases, by the entries: a case without an entry passes. That holds only for
+    /// the entries, since not every case was sent to the tool.
     pub fn kept_results<'a>(
         &self,
         ids: impl IntoIterator<Item = &'a str>,

@@ -73,7 +73,7 @@ impl MeasuredEntries {
     }
 }
 
-/// The entries of a group cannot be parsed. A test shows that those of the embedded measurements can.
+/// The entries of a group cannot be parsed. A test shows that all entries of the embedded measurements can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct UnreadableGroup;
 

@@ -52,7 +52,7 @@ impl History {
         Ok(histories)
     }
 
-    /// Returns the oldest version such that it and all later ones pass every case they were given.
+    /// Returns the oldest version from which on every version passes every case that it was given.
     pub fn right_since(&self) -> Option<&'static str> {
         let right = self.versions.iter().rev().take_while(|version| version.is_right());
         right.last().map(|version| version.version)

@@ -58,7 +58,7 @@ impl<'a> Levels<'a> {
     }
 }
 
-/// Returns true if a graph was measured as it is now, and failed. Declined graphs do not count.
+/// Returns true if a graph failed, and has not changed since it was measured. Declined graphs do not count.
 fn fails(measurement: &Measurement, id: &str) -> bool {
     let outcome = measurement.entry(id).map(Entry::outcome);
     let is_failure =

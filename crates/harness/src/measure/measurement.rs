@@ -176,8 +176,8 @@ impl Measurement {
         Measured::ended(entry.map_or(Outcome::Pass, Entry::outcome), entry.and_then(|entry| entry.ulp))
     }
 
-    /// Returns the result of a case that need not run again, since the runtime was given the case as it is now. A case that fails
-    /// only under a condition has to run.
+    /// Returns the result of a case that need not run again, since it has not changed since the runtime ran it. A case
+    /// that fails only under a condition has to run.
     pub fn result(&self, id: &str) -> Option<CaseResult> {
         let parsed = CaseId::parse(id);
         let version = parsed.version();
@@ -232,7 +232,7 @@ impl Measurement {
         self.entries.outside_operators().map(|(id, entry)| (id, entry.outcome()))
     }
 
-    /// Returns the processors on which a case fails, if it fails only on some.
+    /// Returns the processors that a case fails on, if it fails only on some.
     pub fn processors_of_failure(&self, id: &str) -> Option<&Processors> {
         self.entry(id)?.when.as_ref()?.cpu.as_ref()
     }
@@ -259,7 +259,8 @@ impl Measurement {
         level == Level::Required || (level == Level::Recommended && self.file().strict)
     }
 
-    /// Returns true if the case was measured as it is now. `version` is its operator version, if it has one.
+    /// Returns true if the case has not changed since it was measured. `version` is its operator version, if it has
+    /// one.
     pub fn was_measured(&self, id: CaseId<'_>, version: Option<&OperatorVersion>) -> bool {
         self.entries.rest().is_in_scope(id.path)
             && self.unchanged.as_ref().is_none_or(|unchanged| unchanged.contains(id, version))
@@ -271,7 +272,7 @@ impl Measurement {
         self.takes.has_ir(i64::from(lowest.max(3))) && self.takes.has_opset(domain, i64::from(opset))
     }
 
-    /// Returns true unless the id is that of a wrapped case in an opset that the runtime does not accept.
+    /// Returns true unless the id names a wrapped case at an opset that the runtime does not accept.
     fn takes_plain_case_of(&self, id: &str) -> bool {
         let plain = WrappedCases::plain_id(id).map(CaseId::parse);
         let version = plain.and_then(|id| Some((id.version()?, id)));

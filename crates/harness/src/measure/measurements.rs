@@ -46,7 +46,7 @@ impl Measurements {
         ALL.get_or_init(|| Measurements::with(|runtime| at_level(runtime).is_some()))
     }
 
-    /// Returns the embedded measurements among which those of a runtime are, whatever its level.
+    /// Returns the embedded measurements that include those of a runtime, whatever its level.
     pub fn among(runtime: &str) -> &'static Measurements {
         if at_level(runtime).is_some() { Measurements::at_levels() } else { Measurements::embedded() }
     }

@@ -34,7 +34,7 @@ pub struct Overview {
     pub failing_by_processor: BTreeMap<String, usize>,
     /// Number of passing cases.
     pub passed: usize,
-    /// Number of cases with inexact output: wrong by a few representable values only.
+    /// Number of cases with inexact output: wrong by only a few representable values.
     pub inexact: usize,
     /// Number of cases with other wrong output, and of cases that must be refused but are not.
     pub wrong: usize,

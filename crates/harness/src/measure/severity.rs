@@ -65,8 +65,8 @@ impl Severity {
         }
     }
 
-    /// Returns the severity of several judged cases, which is the worst; `None` without a case. They are correct if it is
-    /// [`Severity::Right`], for one behaviour as for an operator: that every judged case passes.
+    /// Returns the severity of several judged cases, which is the worst; `None` without a case. They are correct if it
+    /// is [`Severity::Right`], for a behaviour and for an operator alike: that every judged case passes.
     pub fn worst(severities: impl IntoIterator<Item = Severity>) -> Option<Severity> {
         severities.into_iter().max()
     }

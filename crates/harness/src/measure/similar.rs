@@ -1,4 +1,4 @@
-//! Cases similar to a kind of node: those of its operator version, types, settings and traits, at the nearest opset.
+//! Cases similar to a kind of node: cases with its operator version, types, settings and traits, at the nearest opset.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -99,9 +99,9 @@ impl Measurement {
         without_large_refusals(self.at_nearest_opset(kind, ended))
     }
 
-    /// Drops refusals that a later opset lifts: if a case is refused at one opset and passes at a later one, not above the node's,
-    /// all refusals of this kind at opsets up to the former are about the opset. GlobalAveragePool-1 of float16 at opset 1 fails
-    /// in a runtime that inserts a Cast-6.
+    /// Drops refusals that are due to an old opset. If a case is refused at one opset and passes at a later one that is
+    /// not above the node's, all refusals of this kind at opsets up to the former are dropped. For example,
+    /// GlobalAveragePool-1 of float16 at opset 1 fails in a runtime that inserts a Cast-6.
     fn at_nearest_opset(&self, kind: &NodeKind, cases: Vec<EndedCase>) -> Vec<EndedCase> {
         let opset =
             |case: &RecordedCase| self.opsets_when_measured(&case.facts, &kind.version, CaseId::parse(&case.id)).0;
@@ -128,8 +128,8 @@ impl Measurement {
     }
 }
 
-/// Drops large cases that are declined, where smaller ones have a result. A large case has no other types and settings, so what is
-/// declined is another node of its model: at opset 1 the Concat that makes a long row.
+/// Drops declined large cases if smaller ones have a result. A large case has the same types and settings, so the
+/// runtime declines another node of its model, such as the Concat that makes a long row at opset 1.
 fn without_large_refusals(cases: Vec<EndedCase>) -> Vec<EndedCase> {
     let is_large = |case: &RecordedCase| case.id.contains("/large/");
     if !cases.iter().any(|ended| works(ended) && !is_large(ended.0)) {

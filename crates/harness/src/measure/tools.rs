@@ -8,7 +8,7 @@ use lzma_rust2::LzmaReader;
 use crate::expectations::{ExpectationError, Expectations, HeaderFault, version_key};
 use crate::measure::digests::MeasuredDigests;
 
-/// The part of each file before its entries and the digests beside it, as one compressed text.
+/// The part of each file before its entries, and its digests, as one compressed text.
 static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tools.lzma"));
 
 /// First line of each file in the text.
@@ -34,7 +34,7 @@ pub fn measured_tools() -> Result<&'static [Expectations], ExpectationError> {
     Ok(FILES.get_or_init(|| files))
 }
 
-/// Returns the digests of the cases about which a version of a tool was asked; `None` if its measurement has none.
+/// Returns the digests of the cases that were sent to a version of a tool; `None` if its measurement has none.
 pub fn tool_digests(file: &Expectations) -> Result<Option<&'static MeasuredDigests>, ExpectationError> {
     let is_same = |tool: &&MeasuredTool| (&tool.file.runtime, &tool.file.version) == (&file.runtime, &file.version);
     Ok(all()?.iter().find(is_same).and_then(|tool| tool.digests.as_ref()))

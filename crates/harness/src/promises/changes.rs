@@ -86,7 +86,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Compares two versions. A case is renamed if the list of renames says so, or if another of its group has appeared with the
+    /// Compares two versions. A case is renamed if the list of renames has it, or if a new case of its group has the
     /// same digest and level. A renamed case that has also changed counts by its change.
     pub fn between(from: &FrozenList, to: &FrozenList, renames: &Renames) -> Changes {
         let key = |id: &'_ str, case: &FrozenCase| (CaseId::parse(id).group().to_owned(), case.level, case.digest);
@@ -154,7 +154,7 @@ impl Changes {
     }
 }
 
-/// Returns the behaviour that a case is about: `ai.onnx/Abs-13/ranks`.
+/// Returns the behaviour that a case belongs to: `ai.onnx/Abs-13/ranks`.
 fn behaviour(id: &str) -> String {
     let parsed = CaseId::parse(id);
     format!("{}/{}", parsed.group(), parsed.name().split('/').next().unwrap_or_default())
@@ -200,7 +200,7 @@ mod tests {
                 "ai.onnx/Abs-13/same/T=float required 000007 000007 0e0",
                 "ai.onnx/Abs-13/tightened/T=float required 100008 000009 1e0",
                 "ai.onnx/Abs-13/weakened/T=float required 10000a 00000b 4e0",
-                // The same content in another group is no rename.
+                // The same content in another group is not a rename.
                 "ai.onnx/Neg-13/gone/T=float required 000002 000002 0e0",
             ],
         );

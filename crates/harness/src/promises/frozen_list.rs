@@ -17,7 +17,7 @@ use crate::promises::version::{is_later, version_numbers};
 /// The embedded lists, by suite version, compressed.
 static FROZEN_LISTS: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/frozen_lists.rs"));
 
-/// Maximum size of a list: some ten times that of today's suite.
+/// Maximum size of a list in bytes: about ten times the size of the list of today's suite.
 const MAX_SIZE: u64 = 64 << 20;
 
 /// First word of a list.
@@ -42,7 +42,7 @@ pub enum FrozenListError {
         /// The text.
         text: String,
     },
-    /// The version is later than that of this program.
+    /// The version is later than this program's suite.
     #[error("suite {version} is later than suite {SUITE_VERSION} of this program; update the program")]
     Later {
         /// The version.
@@ -102,7 +102,7 @@ impl FrozenList {
         FrozenList::parse(version, &text)
     }
 
-    /// Makes the list of a suite, which takes as long as making all of its cases.
+    /// Makes the list of a suite. This generates all its cases, so it takes as long.
     pub fn new(suite: &Suite) -> Result<FrozenList, FrozenListError> {
         FrozenList::after(&FrozenList { suite: String::new(), cases: BTreeMap::new() }, suite)
     }
@@ -122,7 +122,8 @@ impl FrozenList {
         Ok(FrozenList { suite: SUITE_VERSION.to_owned(), cases: made.into_iter().flatten().collect() })
     }
 
-    /// Returns the cases of an operator version if all that `records/` has are in the list, with the same levels and digests.
+    /// Returns the cases of an operator version if the list has all its cases in `records/`, with the same levels and
+    /// digests.
     fn recorded(&self, group: &str) -> Option<Vec<(String, FrozenCase)>> {
         let version: OperatorVersion = group.parse().ok()?;
         let same = |case: &RecordedCase| {

@@ -37,14 +37,14 @@ impl Renames {
         yaml::read(path, text).map(Renames)
     }
 
-    /// Returns those of these ids of a version of the suite that were renamed since, each with its current form.
+    /// Returns the ids of a version of the suite that were renamed since, each with its current form.
     pub fn renamed<'a>(&self, ids: impl Iterator<Item = &'a str>, suite: &str) -> Vec<(&'a str, String)> {
         ids.filter_map(|id| self.current(id, Some(suite)).map(|current| (id, current))).collect()
     }
 
-    /// Returns the current form of an id, or of a pattern that begins with an old name; `None` if it is current. The id is one of
-    /// a version of the suite, and may have been renamed at any time if none is given. A name can be in use again: that of the
-    /// tests of an older release.
+    /// Returns the current form of an id, or of a pattern that begins with an old name; `None` if it is current.
+    /// `suite` is the version that the id is from; without it, the id may have been renamed at any time. An old name
+    /// can be in use again, for the tests of an older release.
     pub fn current(&self, id: &str, suite: Option<&str>) -> Option<String> {
         let suite = suite.and_then(version_numbers);
         let is_later = |rename: &&Rename| {

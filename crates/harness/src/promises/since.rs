@@ -9,8 +9,8 @@ use crate::promises::changes::Kind;
 use crate::promises::frozen_list::FrozenList;
 use crate::promises::renames::Renames;
 
-/// Returns those of these cases that are new or changed since a list was frozen, by kind of change. A case that was only renamed is
-/// the same, and entries follow the rename.
+/// Returns the given cases that are new or changed since a list was frozen, by kind of change. A case that was only
+/// renamed is unchanged, and entries follow the rename.
 pub fn changes_since(
     frozen: &FrozenList,
     renames: &Renames,
@@ -26,7 +26,8 @@ pub fn changes_since(
     Ok(changed)
 }
 
-/// Returns those of these cases that have the same content and level as when a list was frozen, though perhaps another id.
+/// Returns the given cases whose content and level have not changed since a list was frozen. Their ids may have
+/// changed.
 pub fn unchanged_since(
     frozen: &FrozenList,
     renames: &Renames,

@@ -8,12 +8,12 @@ pub fn suite_version(suite: &str) -> Option<&str> {
     suite.split(' ').next().filter(|word| word.contains('.'))
 }
 
-/// Returns true if a version is later than that of this program.
+/// Returns true if a version is later than this program's.
 pub fn is_later(version: &str) -> bool {
     version_numbers(version) > version_numbers(SUITE_VERSION)
 }
 
-/// Returns the three numbers of a version; `None` if the text is no version.
+/// Returns the three numbers of a version; `None` if the text is not a version.
 pub(super) fn version_numbers(version: &str) -> Option<[u32; 3]> {
     let numbers = version.split('.').map(|part| part.parse().ok()).collect::<Option<Vec<u32>>>()?;
     numbers.try_into().ok()

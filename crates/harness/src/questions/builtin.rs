@@ -74,7 +74,7 @@ fn answer(request: &Request<'_>) -> Response {
     }
 }
 
-/// The files beside a model.
+/// The files next to a model.
 struct Files(FolderData);
 
 impl Folder for Files {

@@ -64,7 +64,7 @@ pub(super) fn judge(case: &Case, converted: &Bytes, host: &Builtin) -> CaseResul
             let names = data.outputs.iter().map(|output| output.name.as_str());
             for ((name, expected), actual) in names.zip(&expected).zip(&values) {
                 if let Err((outcome, message)) = compare(expected, actual) {
-                    // Values inside subgraphs are not rounded above, so half precision may not hold them.
+                    // Values inside subgraphs are not rounded above, so they may be out of range of half precision.
                     let is_certain = outcome != Outcome::Mismatch || !has_subgraphs(&case.model);
                     let outcome = if is_certain { outcome } else { Outcome::NotApplicable };
                     (result.outcome, result.message) = (outcome, format!("output '{name}': {message}"));
@@ -158,8 +158,8 @@ fn takes_half(model: &ModelProto, name: &str) -> bool {
     found == Some(ValueType::Tensor(ElementType::Float16))
 }
 
-/// Compares an output in half precision with that of the original model. Values that half precision does not hold are not judged,
-/// and neither are those of other types, such as indices: a tie may be resolved otherwise.
+/// Compares an output in half precision with that of the original model. Values out of range of half precision are not
+/// judged. Neither are values of other types, such as indices, since a tie may be resolved differently.
 fn compare(expected: &Value, actual: &Value) -> Result<(), (Outcome, String)> {
     let (Some(expected), Some(actual)) = (expected.as_tensor(), actual.as_tensor()) else { return Ok(()) };
     if expected.shape() != actual.shape() {

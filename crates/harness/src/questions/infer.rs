@@ -1,4 +1,4 @@
-//! The outcome of shape inference: what is inferred does not contradict what execution gives.
+//! The outcome of shape inference: inferred types and shapes must not contradict those of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -124,7 +124,7 @@ fn dims(inferred: &TypeProto) -> Option<Vec<Option<dimension::Value>>> {
     Some(tensor.shape.as_ref()?.dim.iter().map(|dim| dim.value.clone()).collect())
 }
 
-/// Returns what is known about a value.
+/// Returns the known facts about a value.
 fn known(inferred: Option<&TypeProto>, actual: &Actual) -> Completeness {
     let Some(inferred) = inferred.filter(|inferred| decode::value_type(inferred).is_ok()) else {
         return Completeness::Nothing;

@@ -6,7 +6,7 @@ use onnx_conformance_subject::{Ask, Ended, Host, Question, Ran, Request, Respons
 use crate::questions::{check, infer, metadata, rewrite};
 use crate::run::{CaseResult, Outcome, failure};
 
-/// Asks a subject the question of a case's variant, and judges the answer.
+/// Sends the question of a case's variant to a subject, and judges the answer.
 pub(crate) fn judge(case: &Case, subject: &dyn Host) -> CaseResult {
     let mut result = CaseResult::for_case(case);
     let ask = question_about(case);

@@ -1,7 +1,7 @@
 //! The metadata that a tool drops: documentation, and entries of `metadata_props`.
 //!
-//! ONNX's texts do not say that a tool keeps them, so no outcome depends on it. A tool is asked again about a sixteenth of the models
-//! that it rewrites well, with metadata in every part.
+//! ONNX's texts do not say that a tool keeps them, so no outcome depends on it. A sixteenth of the models that a tool
+//! rewrites correctly are sent to it again, with metadata in every part.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -75,20 +75,20 @@ impl fmt::Display for MetadataCounts {
     }
 }
 
-/// The IR version from which other parts than the model have `metadata_props`.
+/// The first IR version in which parts other than the model have `metadata_props`.
 const IR_OF_ENTRIES: i64 = 10;
 
 /// The documentation of every part.
 const TEXT: &str = "Documentation of this part.";
 
-/// Returns true if a tool is asked about the model of a case with metadata.
+/// Returns true if the model of a case is also sent to a tool with metadata.
 pub(super) fn is_asked(id: &str) -> bool {
     // The last digit, since the first ones decide about the part of the suite.
     id_digest(Variant::split_id(id).0).ends_with('0')
 }
 
-/// Asks a tool about the model of a case with metadata in every part, and returns the parts that lose it; `None` if the answer is no
-/// model.
+/// Sends the model of a case to a tool with metadata in every part, and returns the parts that lose it; `None` if the
+/// answer is not a model.
 pub(super) fn dropped(case: &Case, folder: Option<&Path>, ask: Ask, subject: &dyn Host) -> Option<BTreeSet<Metadata>> {
     let before = documented(decode::model(case.model.clone()).ok()?);
     let bytes = Bytes::from(before.encode_to_vec());
@@ -153,7 +153,7 @@ fn values(graph: &GraphProto) -> impl Iterator<Item = &ValueInfoProto> {
     graph.input.iter().chain(&graph.output)
 }
 
-/// Returns each item with the first other one that is the same.
+/// Pairs each item with the first equal item among the others.
 fn pairs<'a, T>(
     items: impl Iterator<Item = &'a T>,
     others: &[&'a T],
@@ -173,7 +173,7 @@ mod tests {
 
     use super::*;
 
-    /// A change of a model, and the parts that lose metadata by it.
+    /// A change of a model, and the parts whose metadata it removes.
     type Change = (fn(&mut ModelProto), &'static [Metadata]);
 
     #[test]
@@ -187,7 +187,7 @@ mod tests {
             (|model| model.graph.as_mut().unwrap().doc_string = None, &[Metadata::Graph]),
             (|model| model.graph.as_mut().unwrap().output[0].metadata_props.clear(), &[Metadata::Values]),
             (|model| model.graph.as_mut().unwrap().node[1].rare_mut().doc_string = None, &[Metadata::Nodes]),
-            // A node that is gone keeps nothing, and a longer text is no loss.
+            // A removed node cannot keep its metadata, and a longer text is not a loss.
             (|model| drop(model.graph.as_mut().unwrap().node.remove(0)), &[]),
             (|model| model.doc_string = Some(format!("Optimized. {}", model.doc_string())), &[]),
         ];

@@ -1,4 +1,4 @@
-//! Questions about the model of a case, each judged in a file of its own, and the answers of this project.
+//! Questions about the model of a case, each judged in a separate file, and the answers of this project.
 
 mod builtin;
 mod check;

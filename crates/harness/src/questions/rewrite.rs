@@ -1,4 +1,5 @@
-//! The outcome of a tool that rewrites models: the new model is valid, and computes what the case expects.
+//! The outcome of a tool that rewrites models: the new model must be valid and compute the outputs that the case
+//! expects.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -47,7 +48,7 @@ pub(super) fn judge(case: &Case, ask: Ask, model: &Bytes, result: &mut CaseResul
         Outcome::Error | Outcome::Unsupported => {
             (Outcome::InvalidModel, format!("the resulting model does not run: {}", ran.message))
         }
-        // The limit is that of the built-in executor, and not of the tool.
+        // The limit applies to the built-in executor, not to the tool.
         outcome if outcome.is_limit() => {
             (Outcome::NotApplicable, format!("the resulting model is not judged: {}", ran.message))
         }

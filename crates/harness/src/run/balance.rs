@@ -33,7 +33,7 @@ impl CaseTimes {
         CaseTimes { by_id: by_id.collect() }
     }
 
-    /// Computes a digest of the times, by which results name them. The order of the results does not matter.
+    /// Computes a digest of the times, which identifies them in results. The order of the results does not matter.
     pub fn digest(&self) -> String {
         let mut text = String::new();
         for (id, time) in &self.by_id {

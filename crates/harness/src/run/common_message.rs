@@ -8,7 +8,8 @@ pub const ANY_TEXT: char = '*';
 /// Maximum length of a common message in characters.
 const LONGEST: usize = 160;
 
-/// Lists of what differs, each with the shorter text that stands for a list of any length, and for any sign.
+/// Replacements that shorten lists of differing parts to one part, and remove signs, so a pattern matches any length
+/// and sign.
 const LISTS: [(&str, &str); 15] = [
     ("'*', '*'", "'*'"),
     ("\"*\", \"*\"", "\"*\""),
@@ -82,7 +83,7 @@ fn differs(word: &str, operators: &BTreeSet<&str>) -> bool {
     is_number || is_operator
 }
 
-/// Returns true if a message begins as a pattern says, in which `*` stands for any text.
+/// Returns true if a message begins with text that matches a pattern; `*` matches any text.
 pub(crate) fn begins_as(message: &str, pattern: &str) -> bool {
     let mut parts = pattern.split(ANY_TEXT);
     let Some(mut rest) = message.trim_start().strip_prefix(parts.next().unwrap_or_default()) else { return false };

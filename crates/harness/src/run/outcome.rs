@@ -330,7 +330,8 @@ pub struct CaseResult {
     /// Distance of a mismatch from the expected output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance: Option<Distance>,
-    /// The error bound of which an element of the outputs takes the largest share. A mismatch has it only if it breaks a bound.
+    /// The error bound with the largest share used by an element of the outputs. A mismatch has it only if it breaks a
+    /// bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<UsedBound>,
     /// The outcome of the first run, if the case ended differently when re-run in a fresh process. The other fields are about the
@@ -339,10 +340,10 @@ pub struct CaseResult {
     pub flaky: Option<String>,
     /// Level of the expectation: required, recommended or open.
     pub level: Level,
-    /// The part of the case from which a runtime can know that it must refuse, if it must.
+    /// The part of the case that shows a runtime that it must refuse, if it must.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<RefusalClass>,
-    /// The rule by which the case is judged, if not upstream's.
+    /// The rule that judges the case, if it is not upstream's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<UpstreamOverride>,
     /// The rule of op.yaml that the case tests.
@@ -366,7 +367,8 @@ pub struct CaseResult {
     /// The operators of a graph after optimization, if they changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optimized: Option<OperatorCounts>,
-    /// Knowledge of shape inference about every output, if it was asked and contradicts nothing.
+    /// Completeness of inferred types and shapes of the outputs, if shape inference was asked for and contradicts no
+    /// output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completeness: Option<Completeness>,
     /// Parts of the model whose metadata a tool drops; `None` if it was not asked with metadata.

@@ -1,4 +1,4 @@
-//! The cases of a run, and the variant in which they are sent to the runtime.
+//! The cases of a run, and the variant that is sent to the runtime.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use onnx_conformance_cases::case::{Case, Variant, vary};
 use onnx_conformance_cases::suite::{Filter, SelectedGroup, Suite, SuiteError};
 
-/// The cases of a run, by the group in which they are loaded. Each case goes through three steps before it is sent to
+/// The cases of a run, by the group that they are loaded with. Each case goes through three steps before it is sent to
 /// the runtime: it is loaded, evidence is added, and it is converted to the variant.
 pub struct Plan<'a> {
     pub(super) groups: Vec<SelectedGroup<'a>>,
@@ -20,7 +20,7 @@ pub struct Plan<'a> {
     evidence: Option<&'a dyn Confirm>,
 }
 
-/// The step that adds evidence for the outputs of a case to that of its source.
+/// The step that adds evidence for the outputs of a case to the evidence of its source.
 pub trait Confirm: Sync {
     /// Adds to the evidence of a case.
     fn confirm(&self, case: &mut Case);
@@ -58,7 +58,7 @@ impl<'a> Plan<'a> {
         Ok(cases)
     }
 
-    /// Returns the variant in which the cases are sent to the runtime.
+    /// Returns the variant of the cases that is sent to the runtime.
     pub fn variant(&self) -> Variant {
         self.variant
     }
@@ -101,7 +101,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Returns the first 16 hexadecimal digits of the digest by which an id is sorted into a part.
+/// Returns the first 16 hexadecimal digits of the digest that decides the part of an id.
 pub(crate) fn id_digest(id: &str) -> String {
     let [a, b, c, d, e, f, g, h, ..] = Hash::hash(id.as_bytes());
     format!("{:016x}", u64::from_be_bytes([a, b, c, d, e, f, g, h]))

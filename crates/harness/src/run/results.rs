@@ -16,7 +16,7 @@ use crate::run::{CaseResult, ProcessorFeature, ProcessorFeatures, Shard};
 /// Version of the format.
 const FORMAT: u32 = 2;
 
-/// Largest size of a line in bytes, many times that of any result.
+/// Maximum size of a line in bytes, much larger than any result.
 const MAX_LINE: u64 = 2 << 20;
 
 /// Largest size of a file in bytes.
@@ -70,7 +70,7 @@ pub struct Selected {
     /// The patterns that selected them; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<String>,
-    /// The groups in which they were selected, such as those of ONNX releases; empty for all.
+    /// The groups that they were selected from, such as ONNX releases; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub within: Vec<String>,
     /// The shard of the selected cases.
@@ -85,8 +85,8 @@ pub struct Selected {
 }
 
 impl Header {
-    /// Creates the header of a run of a runtime on this machine, by the texts of the suite's release. Requests to optimize a model
-    /// decide no outcome, so the header does not say whether the runtime answers them.
+    /// Creates the header of a run of a runtime on this machine, by the texts of the suite's release. Requests to
+    /// optimize a model affect no outcome, so the header does not record whether the runtime answers them.
     pub fn new(runtime: Declaration, digest: String, selected: Selected) -> Header {
         Header {
             format: FORMAT,
@@ -208,7 +208,7 @@ impl Machine {
 pub struct Read {
     /// Its first line.
     pub header: Header,
-    /// The results, in the order in which the cases ended.
+    /// The results, in the order of the ends of their cases.
     pub results: Vec<CaseResult>,
     /// True if the last line was cut off, for example because the run was killed. That line is ignored.
     pub is_torn: bool,
@@ -305,7 +305,7 @@ pub fn read_results_file(path: &Path) -> Result<Read, ResultsError> {
     read_results(&mut BufReader::new(file.take(MAX_SIZE)))
 }
 
-/// Reads a results file, in which every case has at most one result. A last line that was cut off is ignored.
+/// Reads a results file. Fails if a case has more than one result. A last line that was cut off is ignored.
 pub fn read_results(file: &mut dyn BufRead) -> Result<Read, ResultsError> {
     /// The first field of every version of the format.
     #[derive(Deserialize)]

@@ -12,8 +12,8 @@ use crate::run::{CaseResult, Outcome};
 /// Names of patterns by topic.
 pub type PatternNames = BTreeMap<String, Vec<String>>;
 
-/// Asks a runtime for the operators of a graph before and after optimization, and adds the answer to the result of its case. Only
-/// cases that the runtime answered are asked for.
+/// Asks a runtime for the operators of a graph before and after optimization, and adds the answer to the result of its
+/// case. Only cases that the runtime answered are sent.
 pub(super) fn add_rewrite(case: &Case, optimizer: &dyn Host, result: &mut CaseResult) {
     if GraphId::parse(&case.id).is_none() || !is_answered(result.outcome) {
         return;
@@ -32,7 +32,7 @@ fn is_answered(outcome: Outcome) -> bool {
 /// Rewrites in the results of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rewrites {
-    /// For each pattern, by topic and name, true if a good form was rewritten.
+    /// True if a good form of a pattern was rewritten, by topic and name of the pattern.
     patterns: BTreeMap<(String, String), bool>,
     /// Ids of graphs that were rewritten and fail.
     pub failing: Vec<String>,

@@ -35,7 +35,7 @@ pub struct Runner<'a> {
     stop: &'a Stop,
     inspect: &'a (dyn Fn(&Case, &CaseResult) + Sync),
     doubtful: &'a (dyn Fn(&CaseResult) -> bool + Sync),
-    /// The runtime that is asked what it rewrites.
+    /// The runtime that reports its rewrites.
     optimizer: Option<&'a dyn Host>,
 }
 
@@ -57,8 +57,8 @@ impl<'a> Runner<'a> {
         Runner { doubtful, ..self }
     }
 
-    /// Asks this runtime for the operators of each graph after optimization. It has its own processes, so that no outcome of a
-    /// case depends on it. Other variants are no graphs of a pattern.
+    /// Asks this runtime for the operators of each graph after optimization. It has its own processes, so that no
+    /// outcome of a case depends on it. Graphs of other variants do not belong to a pattern.
     #[must_use]
     pub fn optimized_by(self, optimizer: Option<&'a dyn Host>) -> Runner<'a> {
         let is_plain = self.plan.variant() == Variant::Runtime;
@@ -87,7 +87,7 @@ impl<'a> Runner<'a> {
         });
     }
 
-    /// Runs the cases of the first group. The others have the same single case, and get its result.
+    /// Runs the cases of the first group. The other groups consist of the same single case, and get its result.
     fn run_group(&self, same: &[&SelectedGroup<'_>], declaration: &Declaration, event: &dyn Fn(Event)) {
         let plan = self.plan;
         let Some(first) = same.first().filter(|_| !self.stop.is_set()) else { return };

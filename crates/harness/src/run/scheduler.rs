@@ -3,7 +3,7 @@
 
 use crate::run::{Shard, ShardError};
 
-/// Variable that names the shard itself and takes precedence over those of schedulers: `2/8`.
+/// Variable that names the shard itself and takes precedence over the variables of schedulers: `2/8`.
 const OWN: &str = "ONNX_CONFORMANCE_SHARD";
 
 /// Index of a task in a Slurm array. It begins at `SLURM_ARRAY_TASK_MIN`.
@@ -34,7 +34,7 @@ pub struct AssignedShard {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchedulerError {
-    /// No variable is set.
+    /// None of the variables is set.
     #[error(
         "no scheduler assigns a shard, since none of {OWN}, {SLURM} (Slurm), {KUBERNETES} (Kubernetes) and {GITLAB} (GitLab) is set; \
          give --shard K/N, or set {OWN}=K/N"
@@ -84,7 +84,7 @@ pub enum SchedulerError {
         /// Distance between indices.
         step: usize,
     },
-    /// The project's own variable is no shard.
+    /// The project's own variable does not name a shard.
     #[error("{OWN}={value}: {error}")]
     Own {
         /// Its value.

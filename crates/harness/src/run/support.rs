@@ -10,9 +10,9 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_cases::case::{Case, Variant};
 use onnx_conformance_subject::{Declaration, MissingFeature};
 
-/// Returns the feature that a case needs and the runtime does not declare, in the form of a missing feature, or `None`
-/// if the case is sent. A negative case is checked by its control, since a violation is seldom declared. A hostile
-/// model without a control is always sent.
+/// Returns the feature that a case needs and the runtime does not declare, as a missing feature; `None` if the case is
+/// sent. For a negative case, its control is checked, since a violation is seldom declared. A hostile model without a
+/// control is always sent.
 pub fn undeclared_feature(case: &Case, declaration: &Declaration) -> Option<String> {
     let (_, variant) = Variant::split_id(&case.id);
     if !declaration.has_variant(variant) {
@@ -28,7 +28,7 @@ pub fn undeclared_feature(case: &Case, declaration: &Declaration) -> Option<Stri
     // Bytes that are not a model are sent to the runtime.
     let model = decode::model(case.model.clone()).ok()?;
     let imports = model.opset_import.iter().map(|import| (canonical_domain(import.domain()), import.version()));
-    // Other domains are those of the model's own functions.
+    // Other domains belong to the model's own functions.
     let is_onnx = |domain: &str| Specs::embedded().domains().any(|known| known == domain);
     let unknown = |(domain, opset): &(&str, i64)| is_onnx(domain) && !declaration.has_opset(domain, *opset);
     if let Some((domain, opset)) = imports.into_iter().find(unknown) {

@@ -9,7 +9,7 @@ pub fn result(id: &str, outcome: Outcome) -> CaseResult {
     CaseResult { outcome, ..CaseResult::without_details(id, Outcome::Pass, Level::Required, None) }
 }
 
-/// Returns the result of a case for which the runtime lacks a feature.
+/// Returns the result of a case that needs a feature which the runtime lacks.
 pub fn unsupported(id: &str, what: &str) -> CaseResult {
     CaseResult { missing: Some(what.to_owned()), ..result(id, Outcome::Unsupported) }
 }

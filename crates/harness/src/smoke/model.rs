@@ -43,7 +43,7 @@ pub(super) enum Expected {
     Failure,
 }
 
-/// Nodes with the inputs that they get and the outputs that they must compute.
+/// Nodes with their inputs and the outputs that they must compute.
 struct Graph<'a> {
     nodes: Vec<NodeProto>,
     inputs: &'a [(&'a str, &'a Value)],

@@ -147,7 +147,7 @@ impl ElementType {
     }
 }
 
-/// The `f64` that rounds to every narrower floating type as `value` itself does.
+/// The `f64` that rounds to the same element as `value` in every narrower floating type.
 ///
 /// It is `value` truncated to 53 bits, with the last bit set if anything was cut off ("round to odd"). So truncation
 /// neither creates nor breaks a tie of a type with at most 51 bits.

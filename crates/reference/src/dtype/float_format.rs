@@ -270,7 +270,7 @@ mod tests {
         formats.filter(|(t, format)| t.bits() <= 16 && format.specials != Specials::Scale)
     }
 
-    /// The finite values from zero up, so that a value's index is its pattern.
+    /// The finite values from zero up; the index of a value is its bit pattern.
     fn finite_values(element: ElementType, format: FloatFormat) -> Vec<f64> {
         let values = (0..1_u64 << (element.bits() - 1)).map(|bits| element.decode_f64(bits));
         values.take_while(|v| v.is_finite()).inspect(|v| assert!(*v <= format.max_finite())).collect()

@@ -22,7 +22,7 @@ impl ElementType {
         }
     }
 
-    /// The integer's value. A sub-byte type reads its low bits only, whatever the rest of the byte holds.
+    /// The integer's value. A sub-byte type reads only its low bits, whatever the rest of the byte contains.
     #[inline]
     pub(super) const fn decode_integer(self, bits: u64) -> i128 {
         let unused = i128::BITS - self.bits();

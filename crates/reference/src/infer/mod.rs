@@ -1,5 +1,5 @@
-//! Inference before a model runs: what is known about a value, and the rules of shapes and types that stand in the
-//! kernel table beside each kernel.
+//! Inference before a model runs: facts about values, and the rules for shapes and types, which are next to each kernel
+//! in the kernel table.
 //!
 //! [`refine`] applies the rules of one node. The walk over a model, its subgraphs and its functions belongs to the
 //! check crate.

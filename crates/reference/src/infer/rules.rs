@@ -1,4 +1,4 @@
-//! Shapes of outputs that many operators share; those of one operator are beside its kernel.
+//! Shapes of outputs that many operators share; the rules of a single operator are beside its kernel.
 
 use crate::dtype::ElementType;
 use crate::infer::view::{List, NodeView, Shape, axis_of};
@@ -31,7 +31,7 @@ pub fn scalar(_: &NodeView<'_, '_>) -> Option<Shape> {
     Some(Vec::new())
 }
 
-/// No tensor, or a shape that only the values of the inputs give.
+/// Not a tensor, or a shape that depends on the values of the inputs.
 pub fn not_inferred(_: &NodeView<'_, '_>) -> Option<Shape> {
     None
 }
@@ -194,7 +194,7 @@ pub fn named_type(view: &NodeView<'_, '_>, name: &str, default: Option<ValueType
     }
 }
 
-/// The type that an attribute names by its number, or that of its default; `None` if it is unknown.
+/// The type that an attribute, or its default, names by number; `None` if it is unknown.
 pub fn attribute_type(view: &NodeView<'_, '_>, name: &str) -> Option<ValueType> {
     ElementType::from_code(i32::try_from(view.int(name)?).ok()?).map(ValueType::Tensor)
 }

@@ -10,7 +10,7 @@ pub enum Dim {
     Size(usize),
     /// A symbolic size; all dimensions of the same name have the same size.
     Name(Arc<str>),
-    /// A size that follows from named ones; inference alone makes it.
+    /// A size that follows from named ones; only inference creates it.
     Sum(Arc<Size>),
     /// Any size.
     Unknown,
@@ -179,7 +179,8 @@ impl Size {
         }
     }
 
-    /// The quotient if a single product divides every term, or if the size is a multiple of the other one, for values other than 0.
+    /// The quotient by a size other than 0, if a single product divides every term, or if this size is a multiple of
+    /// the other one.
     pub fn exact_quotient(&self, other: &Size) -> Option<Size> {
         if let Some(multiple) = self.multiple_of(other) {
             return Some(Size::constant(multiple));
@@ -200,7 +201,7 @@ impl Size {
         Size::from_terms(terms)
     }
 
-    /// The integer by which the other size is multiplied to give this one.
+    /// The integer factor between the other size and this one.
     fn multiple_of(&self, other: &Size) -> Option<i64> {
         let ((_, value), (_, divisor)) = (self.terms.first()?, other.terms.first()?);
         let multiple = value.checked_div(*divisor)?;
@@ -375,7 +376,7 @@ impl Dim {
         if let Dim::Size(size) = self { Some(*size) } else { None }
     }
 
-    /// Combines what is known about the same dimension: a size is preferred to a name, and a name to nothing.
+    /// Combines two facts about the same dimension: a number is preferred to a name, and a name to an unknown size.
     #[must_use]
     pub fn or(self, other: &Dim) -> Dim {
         match (&self, other) {

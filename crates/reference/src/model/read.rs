@@ -85,7 +85,7 @@ fn opsets(place: &str, protos: &[OperatorSetIdProto]) -> Result<Opsets, ModelErr
 struct Loader<'a> {
     external: &'a dyn ExternalData,
     limits: &'a LoadLimits,
-    /// True before IR version 4: the constants of a subgraph are among its inputs, behind those that the node passes.
+    /// True before IR version 4: the constants of a subgraph are among its inputs, after those that the node passes.
     has_constant_inputs: Cell<bool>,
     /// The bytes of messages and tensors so far.
     used: Cell<usize>,

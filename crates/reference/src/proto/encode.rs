@@ -10,7 +10,8 @@ use crate::tensor::packing::pack;
 use crate::types::ValueType;
 use crate::value::{Map, MapKey, Optional, Sequence, SparseTensor, Value};
 
-/// Encodes a bytes field: key, length and bytes. There may be fewer bytes than the length, if the caller adds the rest or omits it.
+/// Encodes a bytes field: key, length and bytes. `bytes` may be shorter than `length`, if the caller adds the rest or
+/// omits it.
 pub fn field(number: u32, length: u64, bytes: &[u8]) -> Vec<u8> {
     let mut field = Vec::new();
     encode_varint(u64::from(number) << 3 | WireType::LengthDelimited as u64, &mut field);

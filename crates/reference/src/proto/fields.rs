@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(known(Kind::Entry), [1, 2]);
         assert!(Kind::Entry.has_field(Some((Kind::Shape, 1)), 3));
         assert!(!Kind::Entry.has_field(Some((Kind::Model, 8)), 3));
-        // Every field that holds a message is known.
+        // Every field that contains a message is known.
         for kind in [Kind::Model, Kind::Graph, Kind::Function, Kind::Node, Kind::Attribute, Kind::Tensor, Kind::Type] {
             assert!((1..40).all(|number| kind.has_field(None, number) || !kind.field(number).is_message()), "{kind:?}");
         }

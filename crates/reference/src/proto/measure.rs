@@ -31,7 +31,7 @@ pub enum MeasureError {
     Deadline,
 }
 
-/// Kinds of messages that hold more than scalars, and of other field contents.
+/// Kinds of messages that contain more than scalars, and of other field contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `ModelProto`.

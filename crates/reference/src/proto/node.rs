@@ -99,7 +99,7 @@ impl NodeProto {
     }
 }
 
-/// Lets nodes share one text for all their names, in which each name is once, and frees memory reserved for more.
+/// Stores all names of nodes in one shared text, each name once, and frees reserved memory.
 pub fn compact(nodes: &mut [NodeProto]) {
     let mut all = String::new();
     let mut known: HashMap<&str, usize> = HashMap::new();
@@ -142,7 +142,7 @@ fn decode_text(wire_type: WireType, buf: &mut impl Buf, context: DecodeContext) 
     Ok(Text::from(text))
 }
 
-/// The same encoding as that of the generated messages: fields in the order of their numbers.
+/// Encodes like the generated messages: fields in the order of their numbers.
 impl Message for NodeProto {
     fn encode_raw(&self, buf: &mut impl BufMut) {
         self.input.iter().for_each(|text| encode_text(1, text, buf));

@@ -137,7 +137,7 @@ impl OpSpec {
         }
     }
 
-    /// True if a string attribute may have this value. A default is accepted as it is spelled, even if misspelled.
+    /// True if a string attribute may have this value. A default is accepted as spelled, even if misspelled.
     pub fn allows(&self, attribute: &str, value: &str) -> bool {
         let allowed = self.facts.values(attribute);
         let default = || self.attributes.get(attribute).and_then(|attribute| attribute.default.as_ref());

@@ -61,7 +61,7 @@ impl<V> Visitor<'_> for UniqueKey<'_, V> {
     }
 }
 
-/// Types that a type parameter allows, sorted by name, so that a text diff of two versions shows exactly the change.
+/// Types that a type parameter allows, sorted by name, so a text diff of two versions shows exactly the change.
 pub(super) struct SortedTypes(pub(super) Vec<ValueType>);
 
 impl<'de> Deserialize<'de> for SortedTypes {

@@ -100,7 +100,7 @@ impl<'a, T: Copy> Matrix<'a, T> {
 /// Adds the product of two matrices to a third, whose rows are contiguous.
 pub type MultiplyAdd<T = f64> = fn(Matrix<'_, T>, Matrix<'_, T>, &mut [T], &Deadline) -> Result<(), TensorError>;
 
-/// Returns the multiplication for elements of a type: with compensated sums for `double`, for which `f64` is not wider.
+/// Returns the multiplication for elements of a type: with compensated sums for `double`, since `f64` is not wider.
 pub fn multiply_add_for(element: ElementType) -> MultiplyAdd {
     if element == ElementType::Double { multiply_add_compensated } else { multiply_add }
 }
@@ -193,7 +193,7 @@ fn add_columns(terms: &[Vec<f64>], b: Matrix<'_>, out: &mut [f64]) {
     }
 }
 
-/// [`multiply_add`] for `double` elements, for which `f64` is not wider: each element of `out` is one compensated sum.
+/// [`multiply_add`] for `double` elements: since `f64` is not wider, each element of `out` is one compensated sum.
 ///
 /// # Panics
 /// In the same cases as [`multiply_add`].
@@ -224,7 +224,7 @@ pub fn multiply_add_compensated(
     })
 }
 
-/// [`multiply_add`] for integers, modulo 2^64, from which every integer type can wrap its result.
+/// [`multiply_add`] for integers, modulo 2^64; every integer type can wrap its result from that.
 ///
 /// # Panics
 /// In the same cases as [`multiply_add`].

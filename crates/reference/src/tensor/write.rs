@@ -38,7 +38,8 @@ impl AsRef<[u8]> for Reserved {
     }
 }
 
-/// Elements that are read in blocks. What consumes them is compiled once, and not for every iterator of a kernel.
+/// Elements that are read in blocks. The code that consumes them is compiled once, and not for every iterator of a
+/// kernel.
 trait Source<T> {
     /// Fills the front of a block and returns the number of elements. It is smaller than the block if there are no more.
     fn read(&mut self, block: &mut [T]) -> usize;
@@ -421,7 +422,7 @@ impl Tensor {
         TensorBuilder::for_values(element, shape, values.len())?.integers(values.iter().copied())
     }
 
-    /// One zero, or one empty string: the value with which operators pad.
+    /// One zero, or one empty string: the padding value of operators.
     pub fn zero(element: ElementType) -> Result<Tensor, TensorError> {
         match element {
             ElementType::String => Tensor::of_strings(&[1], &[""]),

@@ -10,9 +10,9 @@ use serde::Serialize;
 /// Patterns of graphs, and the measured runtimes that rewrite them.
 #[derive(Clone, Debug, Serialize)]
 pub struct GraphCoverage {
-    /// The measurements that say what the runtime rewrites, oldest first: `onnxruntime 1.31.1`.
+    /// The measurements that list the runtime's rewrites, oldest first: `onnxruntime 1.31.1`.
     pub asked: Vec<String>,
-    /// The newest measurement of each runtime whose measurements do not say it.
+    /// The newest measurement of each runtime whose measurements do not list them.
     pub not_asked: Vec<String>,
     /// The patterns.
     pub patterns: Vec<GraphPattern>,
@@ -144,7 +144,7 @@ fn rewriting(measurements: &[&Measurement], topic: &str, pattern: &str) -> Vec<S
     newest_of_each(measurements.iter().filter(rewrites).copied())
 }
 
-/// Returns the newest measurement of each runtime whose measurements do not say what it rewrites.
+/// Returns the newest measurement of each runtime whose measurements do not list its rewrites.
 fn never_asked(measurements: &[&Measurement]) -> Vec<String> {
     let asked: BTreeSet<&str> =
         measurements.iter().filter(|it| it.rewrites().is_some()).map(|it| it.runtime()).collect();

@@ -196,7 +196,7 @@ mod tests {
     use super::*;
     use onnx_conformance_cases::generate::{OperatorCatalog, cases};
 
-    /// Checks if the cases of a version with this id prefix reach an item.
+    /// Checks whether the cases of a version with this id prefix reach an item.
     fn check(version: &str, beginning: &str, item: &CoverageItem, expected: bool) {
         let version: OperatorVersion = version.parse().unwrap();
         let wanted = |id: &str| id.starts_with(&format!("{}/{beginning}", version.qualified()));

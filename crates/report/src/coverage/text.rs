@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 /// Name of the rule that the cases outside of `constraints` show.
 const FORMULA: &str = "formula";
 
-/// Name of what op.yaml says about shapes: every case that runs shows it.
+/// Name of op.yaml's `shape`: every case that runs shows it.
 const SHAPE: &str = "shape";
 
-/// Name of what op.yaml says about changes of meaning, which name their cases.
+/// Name of op.yaml's `changes`, each of which names its cases.
 const CHANGES: &str = "changes";
 
 /// Item of a text.yaml: the state of a sentence.
@@ -41,7 +41,7 @@ pub(super) struct TextItem {
     pub(super) open: Option<String>,
 }
 
-/// Part of a version file that holds a sentence, and from which cases are generated.
+/// Part of a version file that states a sentence. Cases are generated from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Signature {
@@ -53,25 +53,25 @@ pub enum Signature {
     Attribute,
 }
 
-/// Kind of a sentence that states nothing.
+/// Kind of a sentence that states no requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotNormative {
-    /// It explains what others state.
+    /// Explanation of other sentences.
     Explanation,
-    /// It introduces an example.
+    /// Introduction of an example.
     Example,
-    /// It refers to a paper or a library.
+    /// Reference to a paper or a library.
     Reference,
-    /// It tells what was before.
+    /// History of earlier versions.
     History,
-    /// It is a heading.
+    /// Heading.
     Heading,
-    /// It is a part of a formula, table or list whose meaning is that of another sentence.
+    /// Part of a formula, table or list whose meaning another sentence states.
     Fragment,
 }
 
-/// Contradiction of a sentence to something else in the standard.
+/// Contradiction between a sentence and another part of the standard.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contradiction {
@@ -85,7 +85,7 @@ pub struct Contradiction {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextState {
-    /// Rules of op.yaml, cases of no rule, or rules of `check` show it.
+    /// Rules of op.yaml, cases without a rule, or rules of `check` test it.
     Tested {
         /// The rules of op.yaml.
         rules: Vec<String>,
@@ -94,15 +94,15 @@ pub enum TextState {
         /// Rules of `check`.
         check: Vec<String>,
     },
-    /// The signature of the version holds it.
+    /// The signature of the version states it.
     BySignature(Signature),
-    /// It is a node of the function body, which is run in the place of the operator as evidence for its cases.
+    /// Node of the function body, which is run in place of the operator as evidence for its cases.
     Body,
-    /// It states nothing.
+    /// It states no requirement.
     NotNormative(NotNormative),
     /// No outcome can be judged, for this reason.
     Untestable(String),
-    /// It contradicts something else.
+    /// It contradicts another part of the standard.
     Contradicts(Contradiction),
     /// A case is missing, for this reason.
     Open(String),

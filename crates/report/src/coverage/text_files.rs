@@ -58,7 +58,7 @@ impl OperatorText {
     }
 }
 
-/// Returns a filter for every case of the operators of which `filter` selects cases; `None` if it selects none.
+/// Returns a filter for every case of the operators with a case that `filter` selects; `None` if it selects none.
 fn whole_operators(suite: &Suite, filter: &Filter) -> Result<Option<Filter>, SuiteError> {
     if filter.is_everything() {
         return Ok(Some(Filter::default()));

@@ -78,7 +78,7 @@ fn columns(results: Option<&MatrixResults>) -> Vec<String> {
     COLUMNS.iter().chain(names).map(|name| (*name).to_owned()).collect()
 }
 
-/// Formats a cell of CSV. One that a spreadsheet would read as a formula begins with an apostrophe.
+/// Formats a cell of CSV. A field that a spreadsheet would read as a formula gets an apostrophe before it.
 fn csv_cell(cell: &str) -> String {
     let text = if cell.starts_with(['=', '+', '-', '@']) { format!("'{cell}") } else { cell.to_owned() };
     if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }

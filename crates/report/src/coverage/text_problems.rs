@@ -6,10 +6,10 @@ use super::text::{ShownCases, StatedSentence, TextItem, TextState};
 use onnx_conformance_check::RuleId;
 use onnx_conformance_reference::spec::Sentence;
 
-/// Letters that a reason has at least.
+/// Minimum length of a reason in letters.
 const MIN_REASON: usize = 10;
 
-/// A text.yaml with what it is about.
+/// A text.yaml with its operator.
 pub(super) struct Check<'a> {
     /// The path of the file.
     pub(super) path: &'a str,

@@ -9,7 +9,7 @@ use onnx_conformance_reference::value::Value;
 
 use crate::coverage::item::CoverageKind;
 
-/// Returns the tensors of a value: the tensor itself, or those of its items and contents.
+/// Returns the tensors of a value: the tensor itself, or the tensors of its items and contents.
 pub(super) fn tensors(value: &Value) -> Vec<&Tensor> {
     match value {
         Value::Tensor(tensor) => vec![tensor],

@@ -130,7 +130,7 @@ pub(super) struct KindRow<'a> {
     pub(super) settings: &'a str,
     pub(super) nodes: usize,
     pub(super) first: &'a str,
-    /// By runtime.
+    /// Answers by runtime.
     pub(super) answers: Vec<&'a KindReport>,
 }
 
@@ -219,7 +219,7 @@ pub(super) fn graph_lines(report: &ModelReport) -> Vec<String> {
     report.runtimes.iter().flat_map(lines).collect()
 }
 
-/// Returns noteworthy facts about a model besides its findings.
+/// Returns noteworthy facts about a model that are not findings.
 pub(super) fn facts(report: &ModelReport) -> Vec<String> {
     if report.status == Status::Unreadable {
         return Vec::new();

@@ -18,7 +18,8 @@ pub(super) fn closeness(expected: &Value, half: Option<ElementType>, share: impl
     Accuracy::Close { relative: UPSTREAM_RELATIVE, absolute: slack.max(UPSTREAM_ABSOLUTE) }
 }
 
-/// Returns the coarsest float type of 16 bits in which a graph computes: of weights, inputs, constants and Casts, in subgraphs too.
+/// Returns the coarsest 16-bit float type that a graph computes in: of weights, inputs, constants and Casts, in
+/// subgraphs too.
 pub(super) fn half_type(graph: &GraphProto) -> Option<ElementType> {
     let weights = graph.initializer.iter().filter_map(|tensor| ElementType::from_code(tensor.data_type()));
     let inputs =
@@ -40,7 +41,8 @@ pub(super) fn coarsest_half(types: impl Iterator<Item = ElementType>) -> Option<
     types.filter(|element| matches!(element, ElementType::Float16 | ElementType::Bfloat16)).max()
 }
 
-/// Returns the largest magnitude of a float tensor, except for those of masks: infinity, and what is near the end of the type's range.
+/// Returns the largest magnitude of a float tensor, except for masks: infinity, and values near the end of the type's
+/// range.
 fn largest(tensor: &Tensor) -> f64 {
     let end = tensor.element_type().max_finite().map_or(f64::MAX, |max| max / 2.0);
     let sizes = tensor.stream(Tensor::floats).map(f64::abs).filter(|size| *size < end);

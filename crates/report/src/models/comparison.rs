@@ -13,18 +13,18 @@ use crate::models::closeness::{closeness, half_type};
 /// Absolute tolerance added for cancellation, in unit roundoffs of the type relative to the largest element.
 const ROUNDOFFS: f64 = 32.0;
 
-/// Absolute tolerance of computations with one quantization and further nodes, relative to the largest element. That of several
-/// ones grows with the square root of their number, since they round either way.
+/// Absolute tolerance of computations with one quantization and further nodes, relative to the largest element. With
+/// several quantizations, it grows with the square root of their number, since they round in either direction.
 const STEPS: f64 = 1.0 / 64.0;
 
 /// Largest tolerance of computations with quantizations, relative to the largest element.
 const MOST_STEPS: f64 = 1.0 / 8.0;
 
-/// Largest difference of all elements behind several quantizations, relative to the elements, as root mean squares. Roundings either way
-/// average out, and a factor that is off does not.
+/// Largest difference of all elements after several quantizations, relative to the elements, as root mean squares.
+/// Roundings in either direction average out, but a wrong factor does not.
 const MOST_DEVIATION: f64 = 1.0 / 32.0;
 
-/// Steps by which 8-bit integers may differ after several nodes, one of them quantizing: 1/64 of their range.
+/// Allowed difference of 8-bit integers in steps, after several nodes, one of them quantizing: 1/64 of their range.
 const BYTE_STEPS: u128 = 4;
 
 /// Returns true if a float output has only NaN, or no elements. Inputs that are too small for a model give such outputs, and runtimes
@@ -50,7 +50,8 @@ pub(super) enum Steps {
     None,
     /// A single node rounds to steps, so an integer may be one step away.
     One,
-    /// Several nodes compute with steps; this many of them quantize. A step that is rounded the other way changes all that follows.
+    /// Several nodes compute with steps; this many of them quantize. A step that is rounded in the other direction
+    /// changes everything after it.
     Several(u32),
 }
 
@@ -77,7 +78,7 @@ impl Steps {
         }
     }
 
-    /// Returns the number of steps by which integers may differ.
+    /// Returns the allowed difference of integers in steps.
     fn of_integers(self, element: ElementType) -> u128 {
         match self {
             Steps::None => 0,
@@ -87,7 +88,7 @@ impl Steps {
     }
 }
 
-/// Roundings in the computation of an output that are coarser than those of its type.
+/// Roundings in the computation of an output that are coarser than its type's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Roundings {
     /// Steps of a quantization.
@@ -116,7 +117,7 @@ impl Roundings {
 
 /// Describes the difference of an output from the expected value, if there is one.
 pub(super) fn difference(expected: &Value, actual: &Value, roundings: Roundings) -> Option<String> {
-    // The tolerance of one quantization is within that of several ones, and decides most comparisons.
+    // The tolerance of one quantization is smaller than that of several, and decides most comparisons.
     let of_one = roundings.of_one_quantization();
     let mut difference = compare(expected, actual, &accuracy(expected, of_one)).err()?;
     if of_one.steps != roundings.steps {
@@ -129,7 +130,7 @@ pub(super) fn difference(expected: &Value, actual: &Value, roundings: Roundings)
     (!are_steps_away(expected, actual, most)).then_some(difference.message)
 }
 
-/// Describes the difference of all elements together behind several quantizations, if it is larger than roundings explain.
+/// Describes the difference of all elements together after several quantizations, if roundings do not explain it.
 fn deviation(expected: &Value, actual: &Value) -> Option<String> {
     let (expected, actual) = (expected.as_tensor()?.floats(), actual.as_tensor()?.floats());
     let finite = expected.iter().zip(&actual).filter(|(one, other)| one.is_finite() && other.is_finite());

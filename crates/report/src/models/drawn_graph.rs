@@ -145,7 +145,7 @@ impl DrawnNode {
     }
 }
 
-/// Formats an attribute in a few words. The elements of tensors are omitted, since those of large ones are not read.
+/// Formats an attribute in a few words. The elements of tensors are omitted, since large tensors are not read.
 fn short_text(attribute: &AttributeProto) -> String {
     if attribute.ref_attr_name.is_none() && attribute.r#type() == AttributeType::Tensor {
         let dims = attribute.t.as_deref().map(|tensor| tensor.dims.as_slice()).unwrap_or_default();

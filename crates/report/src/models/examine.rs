@@ -33,7 +33,7 @@ pub fn examine(path: &Path, questions: &CheckQuestions, limits: &Limits) -> Mode
     catching(&file, || examine_file(path, questions, limits))
 }
 
-/// Returns the report, or one that says that the program failed.
+/// Returns the report, or a report of a failure of this program.
 fn catching(file: &str, report: impl FnOnce() -> ModelReport) -> ModelReport {
     // Files share only the measurements, which are immutable, and hosts, which have their own locks.
     std::panic::catch_unwind(AssertUnwindSafe(report)).unwrap_or_else(|panic| {
@@ -293,7 +293,7 @@ fn places(items: &[(String, String)]) -> usize {
     places.iter().filter(|place| **place != MODEL).count().max(1)
 }
 
-/// Describes if a file can have an IR version, and if not, the reason.
+/// Describes whether a file can have an IR version, and the reason if it cannot.
 fn ir_verdict(ir: &IrFacts, requested: i64) -> String {
     let lowest = ir.lowest;
     let because = ir.because.first().map(|need| format!(" because of {}", need.what)).unwrap_or_default();

@@ -40,7 +40,7 @@ impl Source for ModelFile {
     }
 }
 
-/// Folder of a model with its external data, of which a check needs the sizes, and a run the contents.
+/// Folder of a model with its external data. A check needs only the sizes of the data, a run also the contents.
 #[derive(Debug)]
 pub struct ModelFolder(PathBuf);
 
@@ -114,8 +114,8 @@ pub enum FilesError {
     Nothing(String),
 }
 
-/// Returns the model files in these paths: a path to a file as it is, and all files below a folder that end in `.onnx`. `-` is
-/// standard input.
+/// Returns the model files of these paths: each file itself, and all files below a folder whose names end in `.onnx`.
+/// `-` is standard input.
 pub fn model_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FilesError> {
     let mut files = Vec::new();
     for path in paths {

@@ -69,8 +69,8 @@ pub enum InputFault {
     Tensor(#[from] TensorError),
 }
 
-/// Returns the numbers of two more ways, beyond those of a plan: this way with other sizes of all unknown dimensions, and with
-/// another size of the first one, which is usually the batch. The sizes depend on the draw.
+/// Returns the numbers of two ways in addition to those of a plan: this way with other sizes of all unknown dimensions,
+/// and with another size of only the first one, which is usually the batch. The sizes depend on the draw.
 pub fn resized_ways(way: usize, ways: usize) -> [usize; 2] {
     [way.saturating_add(ways), way.saturating_add(ways.saturating_mul(2))]
 }
@@ -85,8 +85,8 @@ enum Resized {
 
 /// Ways to generate inputs that suit a model.
 ///
-/// A way chooses the sizes of the unknown dimensions and the values of integers. Nothing but a run shows which of them the model
-/// accepts. The most likely ones come first.
+/// A way chooses the sizes of the unknown dimensions and the values of integers. Only a run shows which of them the
+/// model accepts. The most likely ones come first.
 #[derive(Debug)]
 pub struct InputPlan<'a> {
     wanted: Vec<&'a ValueInfoProto>,

@@ -11,16 +11,16 @@ use onnx_conformance_reference::proto::{AttributeProto, GraphProto, NodeProto, T
 /// Number of ways with small sizes, each with its own.
 const SMALL_WAYS: usize = 6;
 
-/// Heights and widths of images to try: multiples of what networks divide them by.
+/// Heights and widths of images to try: multiples of the factors that networks reduce them by.
 const IMAGE_SIZES: [usize; 3] = [32, 64, 224];
 
 /// Maximum number of known sizes to try.
 const MAX_SIZES: usize = 12;
 
-/// Largest size of a dimension that is taken from a constant.
+/// Largest size of a dimension that may come from a constant.
 const MAX_SIZE: i64 = 4096;
 
-/// Maximum number of unknown dimensions that get a size of their own.
+/// Maximum number of unknown dimensions that get separate sizes.
 const MAX_DIMENSIONS: usize = 4;
 
 /// Maximum number of ways.
@@ -110,7 +110,8 @@ pub(super) fn tensor_dims(info: &ValueInfoProto) -> Option<&[Dimension]> {
     }
 }
 
-/// Returns distinct sizes that occur in the model: entries of shapes that nodes read, then dimensions, last those of constants.
+/// Returns distinct sizes that occur in the model: entries of shapes that nodes read, then dimensions, those of
+/// constants last.
 fn known_sizes(graph: &GraphProto) -> Vec<usize> {
     let constants = constants(graph);
     let shapes = graph.node.iter().filter(|node| matches!(node.op_type(), "Reshape" | "Expand" | "Resize" | "Tile"));

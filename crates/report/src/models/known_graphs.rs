@@ -1,4 +1,4 @@
-//! Graphs that measured runtimes get wrong, looked for in users' models.
+//! Search in users' models for graphs that measured runtimes get wrong.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -41,7 +41,7 @@ pub(crate) struct KnownGraph {
     pub(crate) pattern: OnceLock<Option<Pattern>>,
 }
 
-/// Inputs with which a graph fails.
+/// Inputs that make a graph fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FailingInputs {
@@ -62,7 +62,7 @@ pub struct GraphReport {
     pub case: String,
     /// Outcome of the case.
     pub outcome: Outcome,
-    /// Inputs with which it fails.
+    /// Inputs that make it fail.
     pub inputs: FailingInputs,
     /// Number of places in the model.
     pub places: usize,

@@ -66,7 +66,7 @@ pub type RunLoaded<'a> = Box<dyn Fn(&[Named], usize) -> Result<Vec<Value>, RunFa
 /// Loads a model, given as bytes.
 pub type LoadModel<'a> = &'a dyn Fn(&Bytes) -> Result<RunLoaded<'a>, RunFailure>;
 
-/// Runs of a proof.
+/// The runs that prove a conversion.
 pub struct Trials<'a> {
     /// Number of runs.
     pub count: usize,
@@ -199,7 +199,7 @@ pub fn proof_accuracy(expected: &Value) -> Accuracy {
     accuracy_behind(expected, None)
 }
 
-/// Returns the tolerance of the elements of an output of a model that computes in this type of 16 bits, if in any.
+/// Returns the tolerance of the elements of an output. `half` is the 16-bit type that the model computes in, if any.
 fn accuracy_behind(expected: &Value, half: Option<ElementType>) -> Accuracy {
     let roundoffs = match expected.value_type().element_type().bits() {
         0..16 => 0.0,

@@ -98,7 +98,7 @@ pub enum Answer {
     RelabelOnly,
     /// Nodes change, and the model keeps its meaning.
     Edits,
-    /// No equivalent exists there.
+    /// No equivalent exists in the target.
     Cannot,
 }
 

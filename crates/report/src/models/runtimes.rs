@@ -188,9 +188,9 @@ impl NodeKinds {
 
 /// A requested runtime.
 pub(super) enum AskedRuntime<'a> {
-    /// From measurements only.
+    /// Answers from measurements only.
     Measured(&'a Measurement),
-    /// From measurements, and by running nodes on it.
+    /// Answers from measurements, and from runs of nodes on the started runtime.
     Started(&'a RuntimeProbe),
 }
 
@@ -292,8 +292,8 @@ impl RuntimeReport {
         }
     }
 
-    /// Creates the report on a model that breaks rules of ONNX, for a started runtime: the result of the whole model. What cases
-    /// say about its nodes holds for valid models only.
+    /// Creates the report on a model that breaks rules of ONNX, for a started runtime: the result of the whole model.
+    /// The results of similar cases apply only to valid models.
     pub(super) fn of_invalid(probe: &RuntimeProbe, origin: &Origin<'_>, limits: &Limits) -> RuntimeReport {
         let declaration = probe.host.declaration();
         let (tried, not_tried) = match try_file(probe, origin, limits) {
@@ -473,7 +473,7 @@ fn refusal(measurement: &Measurement, facts: &ModelFacts) -> Option<String> {
     facts.opsets.iter().find_map(|(domain, opset)| {
         let domain = canonical_domain(domain);
         let opsets = accepts.opsets.get(domain);
-        // An import that no node uses is refused only by a runtime that knows the domain at other versions.
+        // A runtime refuses an import that no node uses only if it knows other versions of the domain.
         let is_unused = facts.unused.iter().any(|unused| unused == domain);
         if !is_onnx(domain) || (is_unused && opsets.is_none()) || opsets.is_some_and(|opsets| opsets.contains(*opset)) {
             return None;
@@ -485,7 +485,7 @@ fn refusal(measurement: &Measurement, facts: &ModelFacts) -> Option<String> {
     })
 }
 
-/// Returns the text behind a colon, if there is one.
+/// Returns the text after a colon, if there is one.
 fn after_colon(text: Option<&str>) -> String {
     text.map(|text| format!(": {text}")).unwrap_or_default()
 }
@@ -499,8 +499,8 @@ fn try_file(probe: &RuntimeProbe, origin: &Origin<'_>, limits: &Limits) -> Resul
     try_model(probe, &bytes.into(), folder, limits)
 }
 
-/// Returns the verdict on a model that was tried. If its result is unknown, the worst of its nodes counts, unless that only says
-/// that the model does not load.
+/// Returns the verdict on a model that was tried. If its result is unknown, the worst verdict of its nodes counts,
+/// unless this verdict is that the model does not load.
 fn tried_verdict(result: TriedResult, of_nodes: RuntimeVerdict) -> RuntimeVerdict {
     match result {
         TriedResult::Runs | TriedResult::RunsUncompared => RuntimeVerdict::Runs,

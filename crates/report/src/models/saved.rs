@@ -80,7 +80,7 @@ impl SavedNode {
 struct NewFiles(BTreeMap<String, PathBuf>);
 
 impl NewFiles {
-    /// Removes the files, and says so in the entries of their nodes and of the nodes that were not written.
+    /// Removes the files, and records that in the entries of their nodes and of the nodes that were not written.
     fn remove(&self, nodes: &mut [SavedNode]) {
         for path in self.0.values() {
             // There is no remedy if it fails.

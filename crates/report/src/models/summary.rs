@@ -160,7 +160,7 @@ fn macs(facts: &NodeFacts<'_>) -> Macs {
     count.map_or(Macs::Unknown, |count| Macs::Count(count, is_assumed))
 }
 
-/// Returns the sizes of an input or output, with 1 for those that are not known.
+/// Returns the sizes of an input or output, with 1 for unknown sizes.
 fn sizes(facts: &[Option<ValueFact>], at: usize) -> Option<Vec<u64>> {
     let shape = facts.get(at)?.as_ref()?.shape.as_ref()?;
     shape.iter().map(|dim| u64::try_from(dim.size().unwrap_or(1)).ok()).collect()

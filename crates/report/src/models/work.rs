@@ -13,10 +13,10 @@ use onnx_conformance_reference::value::Value;
 use crate::models::input_hints::tensor_dims;
 use crate::models::summary::ModelSummary;
 
-/// Minimum budget of all runs that look for inputs that fit, in MACs.
+/// Minimum budget in MACs of all runs that search for suitable inputs.
 const MIN_BUDGET: u64 = 1 << 32;
 
-/// Number of runs as long as the first one that the budget always allows.
+/// Minimum budget as a multiple of the first run.
 const MIN_RUNS: u64 = 8;
 
 /// Maximum number of sizes in the description of inputs.

@@ -229,7 +229,7 @@ impl Column {
     }
 }
 
-/// Gives columns of the same runtime and version unique keys, and adds a remark about the others.
+/// Gives columns of the same runtime and version unique keys, and adds a remark to each about the others.
 pub(crate) fn make_keys_unique(columns: &mut [Column]) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for index in 0..columns.len() {

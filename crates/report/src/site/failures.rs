@@ -28,7 +28,7 @@ pub(crate) struct Failure {
     /// True if the standard requires it, which the data omits.
     #[serde(skip_serializing_if = "bool::clone")]
     pub(crate) required: bool,
-    /// Number of cases that end like this, and number of judged cases.
+    /// Number of cases with this outcome, and number of judged cases.
     #[serde(rename = "n")]
     pub(crate) count: (usize, usize),
     /// Letter of the worst outcome.
@@ -57,7 +57,7 @@ pub(crate) struct Changed {
 pub(crate) struct Disagreement {
     #[serde(rename = "op")]
     pub(crate) operator: String,
-    /// Versions in which each runtime does the same.
+    /// Versions in which the behaviour of each runtime is the same.
     #[serde(rename = "v")]
     pub(crate) versions: Vec<u32>,
     #[serde(rename = "b")]
@@ -70,9 +70,9 @@ pub(crate) struct Disagreement {
 /// Failures of an operator, for the pages of runtimes.
 #[derive(Debug, Default)]
 pub(crate) struct OperatorFailures {
-    /// By column.
+    /// Failures by column.
     pub(crate) failures: Vec<Vec<Failure>>,
-    /// By column.
+    /// Changes by column.
     pub(crate) changes: Vec<Vec<Changed>>,
     pub(crate) disagreements: Vec<Disagreement>,
     /// Shared failures of the newest version of each runtime.

@@ -46,7 +46,7 @@ pub(crate) struct FindingData {
     pub(crate) text: FindingText,
     /// Behaviours that show it, by version.
     pub(crate) behaviours: BTreeMap<u32, BTreeSet<String>>,
-    /// Id of the smallest case that shows it. `does` says what the runtime gives for it.
+    /// Id of the smallest case that shows it. `does` has the runtime's output for it.
     pub(crate) sample: String,
 }
 

@@ -102,10 +102,10 @@ pub(crate) struct VersionRow {
     last: u32,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     deprecated: bool,
-    /// At its last opset.
+    /// Rows at its last opset.
     #[serde(flatten)]
     rows: RowsOfVersion,
-    /// At earlier opsets, where they differ.
+    /// Rows at earlier opsets, where they differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     before: Vec<EarlierRows>,
 }
@@ -145,9 +145,9 @@ pub(crate) struct VersionStates {
     since: u32,
     last: u32,
     deprecated: bool,
-    /// At its last opset.
+    /// States at its last opset.
     states: StatesAtOpset,
-    /// At earlier opsets, where they differ: each with the last opset for which it holds, in order.
+    /// States at earlier opsets, where they differ: each with the last opset for which it holds, in order.
     before: Vec<(u32, StatesAtOpset)>,
     cases: usize,
 }

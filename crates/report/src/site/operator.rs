@@ -105,7 +105,7 @@ struct VersionData<'a> {
     /// Name, type, presence.
     inputs: Vec<[String; 3]>,
     outputs: Vec<[String; 3]>,
-    /// By type parameter.
+    /// Types by type parameter.
     types: Vec<(&'a str, Vec<TypeData>)>,
     /// Rows of the states of the whole version.
     all: [usize; 2],

@@ -13,8 +13,8 @@ pub(crate) type ShareRow = (&'static str, Option<u64>, [u32; BoundShare::ALL.len
 /// Rows by version and column key.
 pub(crate) type Shares<'a> = BTreeMap<u32, BTreeMap<&'a str, Vec<ShareRow>>>;
 
-/// Collects the shares of the versions of an operator. A column whose measurement has none is missing, and one that has no case with
-/// a bound has no rows.
+/// Collects the shares of the versions of an operator. A column is missing if its measurement has no shares, and has no
+/// rows if no case has a bound.
 pub(crate) fn shares<'a>(tables: &[VersionTable], columns: &'a [Column]) -> Shares<'a> {
     let of_column = |table: &VersionTable, column: &'a Column| {
         let of_version = column.accuracy.as_ref()?.of(&table.version).into_iter();

@@ -135,9 +135,9 @@ impl VersionTable {
         types
     }
 
-    /// Returns the cases that test a type of a type parameter. The other parameters must have their most frequent types, so that
-    /// a fault of another type does not count against this one. For a less frequent type, a behaviour without such cases
-    /// contributes all its cases with the type.
+    /// Returns the cases that test a type of a type parameter. The other parameters must have their most frequent
+    /// types, so that a fault of another type does not count against this one. If a behaviour has no such cases for a
+    /// less frequent type, all its cases with the type count.
     pub(crate) fn cases_of(&self, parameter: &str, label: &str) -> Vec<&CaseRow> {
         let has = |case: &&CaseRow| case.types.iter().any(|(name, known)| name == parameter && known == label);
         let with_type: Vec<&CaseRow> = self.cases.iter().filter(has).collect();

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// Number of behaviours by their end on the other runtime: fails, inexact, right, declined, not judged.
 type Ends = [usize; 5];
 
-/// Table of runtimes by runtimes: the ends of the failing behaviours of the row's runtime on the column's runtime.
+/// Table of runtimes by runtimes: the results on the column's runtime of behaviours that fail on the row's runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Together(Vec<Vec<Ends>>);
 

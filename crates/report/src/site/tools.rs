@@ -42,7 +42,7 @@ struct ToolData {
     shard: Option<String>,
     /// Numbers of answers by kind.
     counts: [usize; 5],
-    /// Number of parts of the suite in which a case is new or has changed since.
+    /// Number of parts of the suite with a case that is new or has changed since.
     #[serde(skip_serializing_if = "is_zero")]
     stale: usize,
     /// Number of models whose sizes were all inferred.
@@ -140,8 +140,8 @@ fn question(measured: Measured<'_>, &QuestionRow { name, title, right, .. }: &Qu
     QuestionData { name, title, right, tools, rows }
 }
 
-/// The text of a cell: the numbers by kind without zeros at the end, and for inference the models of which all sizes are known, as
-/// `12 0 1;10`.
+/// The text of a cell: the numbers by kind without zeros at the end, and for inference the number of models whose sizes
+/// are all known, as `12 0 1;10`.
 fn cell_text(answers: PartAnswers) -> String {
     let Counts(counts) = answers.counts;
     let last = counts.iter().rposition(|count| *count > 0).unwrap_or(0);

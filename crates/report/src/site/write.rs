@@ -88,7 +88,7 @@ const ASSETS: &[(&str, &str)] = &[
     ("keys.js", include_str!("assets/keys.js")),
 ];
 
-/// List of the site's files, by which a later site in the same folder removes those that it does not have.
+/// List of the site's files. A later site in the same folder removes those that it does not have.
 const FILES: &str = "files.txt";
 
 /// Bytes of the browser program per file, which is base64: no file of the site exceeds 2 MB.
@@ -166,7 +166,7 @@ pub struct Extra {
     pub evidence: Vec<(String, usize)>,
     /// The standard's texts, from an installed package, to show their differences.
     pub texts: Option<StandardTexts>,
-    /// The program that runs in the browser, as WebAssembly. Without it the pages say that they cannot compute.
+    /// The program that runs in the browser, as WebAssembly. Without it the pages state that they cannot compute.
     pub module: Option<Vec<u8>>,
     /// Address at which the site is published. With it the site has a map for search engines and a page for unknown addresses.
     pub base_url: Option<BaseUrl>,

@@ -30,7 +30,7 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Creates a folder in `place`, and removes those that killed runs have left there.
+    /// Creates a folder in `place`, and removes folders that killed runs have left there.
     pub fn new_in(place: &Path) -> io::Result<RunFolder> {
         let (path, held) = create(place, PREFIX)?;
         Ok(RunFolder { path, held })

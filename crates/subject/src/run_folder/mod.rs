@@ -1,5 +1,5 @@
-//! Folders for the files of a run, which end with it. They are named and locked, and the next run removes those of
-//! killed runs.
+//! Folders for the files of a run, which end with it. They are named and locked, and the next run removes the folders
+//! of killed runs.
 
 mod held;
 #[cfg(unix)]

@@ -82,7 +82,7 @@ mod implementation {
             self.with_protection_lifted(|| renameat(self.parent, self.name, into, name))
         }
 
-        /// Acts on the entry, and tries again without its protection if that is the obstacle.
+        /// Acts on the entry. If its protection prevents that, removes the protection and tries again.
         fn with_protection_lifted(&self, act: impl Fn() -> Result<(), Errno>) -> Result<(), Errno> {
             match act() {
                 Err(Errno::NOENT) => Ok(()),

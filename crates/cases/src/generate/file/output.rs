@@ -181,7 +181,7 @@ impl ChosenAlternatives<'_> {
     fn find<'b, T>(&self, choice: Option<&'b OneOrEach<T>>) -> Result<Selection<&'b T>, AlternativeError> {
         let Some(choice) = choice else { return Ok(Selection::Chosen(None)) };
         let Some(named) = choice.named() else {
-            // Listed alternatives correspond to those of the first axis, in order.
+            // Listed alternatives correspond to the alternatives of the first axis, in order.
             let mut first = std::iter::once(self.choices.first().copied().unwrap_or(0));
             return choice.pick(&mut first).map(|value| Selection::Chosen(Some(value)));
         };

@@ -6,13 +6,13 @@ use onnx_conformance_reference::spec::yaml::YamlError;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct YamlText<'a> {
     pub(crate) path: &'a str,
-    /// The text, with the rules of the parts behind those of the file itself.
+    /// The text, with the rules of the parts after the file's own.
     pub(crate) text: &'a str,
     /// The files in `cases` that the text continues with, in order.
     pub(crate) parts: &'a [Part],
 }
 
-/// A file in `cases` beside an op.yaml: more of its rules.
+/// A file in the folder `cases` beside an op.yaml: more of its rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     /// The path in messages.
@@ -24,7 +24,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// The first line of a part, in whose place the rules of op.yaml stand.
+    /// The first line of a part, which the rules of op.yaml replace.
     pub(crate) const HEAD: &'static str = "constraints:\n";
 }
 

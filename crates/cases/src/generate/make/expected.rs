@@ -36,7 +36,7 @@ pub(crate) struct Run<'a> {
 pub(crate) struct Outputs {
     pub(crate) declared: Vec<Declared>,
     pub(crate) expected: Vec<ExpectedOutput>,
-    /// Evidence for each output besides our own kernels.
+    /// Evidence for each output, apart from our own kernels.
     pub(crate) evidence: Vec<OutputEvidence>,
 }
 

@@ -68,7 +68,7 @@ pub(crate) fn drawn(plan: &FillPlan, stream: &str) -> Option<DrawnTensor> {
     is_plain.then_some(DrawnTensor { element: plan.element, count, state, draw, scale })
 }
 
-/// Returns the rule by which the numbers of a fill are drawn, and the exponent of the power of two by which they are divided. Returns
+/// Returns the rule for drawing the numbers of a fill, and the exponent of the power of two that divides them. Returns
 /// `None` for other fills.
 fn draw(plan: &FillPlan, count: usize) -> Option<(Draw, u8)> {
     let element = plan.element;

@@ -105,14 +105,14 @@ impl OperatorCatalog {
         )
     }
 
-    /// Returns the catalog of the files that are embedded in the program. All callers share what was parsed.
+    /// Returns the catalog of the files that are embedded in the program. All callers share the parsed files.
     pub fn shared() -> &'static OperatorCatalog {
         static SHARED: LazyLock<OperatorCatalog> = LazyLock::new(OperatorCatalog::embedded);
         &SHARED
     }
 
-    /// Creates a catalog of files by their paths below the folder `root`, which only errors show. Files other than
-    /// those of cases, the recipes and the type groups are ignored.
+    /// Creates a catalog of files by their paths below the folder `root`, which is used only in errors. Files other
+    /// than cases, recipes and type groups are ignored.
     pub fn new(root: &str, files: impl IntoIterator<Item = (String, String)>) -> OperatorCatalog {
         let mut operators = OperatorCatalog {
             root: root.to_owned(),
@@ -169,8 +169,8 @@ impl OperatorCatalog {
     }
 
     /// Checks that every case of an operator is made in some version, with each of its alternatives, and that every
-    /// change of meaning has a case that shows it. A type that cannot hold a literal value omits the case, so a mistake in
-    /// the value could silently omit it everywhere.
+    /// change of meaning has a case that shows it. A case is omitted for types that cannot represent a literal value,
+    /// so a mistake in the value could silently omit it everywhere.
     pub(crate) fn check_whole(&self, version: &OperatorVersion) -> Result<(), GenerateError> {
         let path = self.display(version);
         let check = || {

@@ -51,7 +51,7 @@ impl<'a> ConcreteCases<'a> {
 
     /// Returns every case at this version: each alternative with the plainest types that fit, and each row of types
     /// with the first alternative that fits and with a random one. A type that occurs only in rows that do not fit is
-    /// put into a row that does.
+    /// added to a row that does.
     pub(crate) fn cases(mut self) -> Result<Vec<ConcreteCase>, PlanError> {
         let parameters = self.case_at_version.type_parameters();
         let names = self.case_at_version.type_names();

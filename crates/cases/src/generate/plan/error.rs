@@ -9,7 +9,7 @@ use crate::generate::plan::settings::SettingError;
 use crate::generate::plan::types::CaseTypesError;
 use crate::generate::plan::value_plan::ValueError;
 
-/// Reason for which a case or a refusal does not fit a version.
+/// Reason why a case or a refusal does not fit a version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FitError {
     /// The case is for other versions.

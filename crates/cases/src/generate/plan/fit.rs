@@ -12,7 +12,7 @@ use crate::generate::plan::error::FitError;
 use crate::generate::plan::nodes;
 use crate::generate::plan::types::{Assignment, TypeNames};
 
-/// Largest number of values of a variadic output that a case can name.
+/// Maximum number of values of a variadic output that a case can name.
 const MAX_OUTPUTS: usize = 1024;
 
 /// Kind of a parameter at a version.
@@ -119,7 +119,7 @@ impl<'a> CaseAtVersion<'a> {
             Some(Parameter::Input(at, _)) => Some(at),
             _ => None,
         });
-        // If there are several nodes, the inputs are those of the graph.
+        // If there are several nodes, the inputs are the graph's.
         let inputs = self.case.inputs.keys().filter(|_| self.case.nodes.is_none());
         inputs.filter_map(|name| self.input(name)).map(|(at, _)| at).chain(set)
     }

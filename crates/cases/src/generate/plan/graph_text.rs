@@ -64,7 +64,8 @@ impl Parameters {
         parse_nodes(&self.resolve(text)?).map_err(|error| GraphTextError::Text { part, error })
     }
 
-    /// Parses a function. Without imports of its own it imports the default domain at an opset, and the other functions.
+    /// Parses a function. If it declares no imports, it imports the default domain at an opset, and the other
+    /// functions.
     pub(crate) fn function(&self, text: &str, opset: u32) -> Result<FunctionProto, GraphTextError> {
         let parsed = parse_function(&self.resolve(text)?);
         let mut function = parsed.map_err(|error| GraphTextError::Text { part: "functions", error })?;

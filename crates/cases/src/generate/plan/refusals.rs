@@ -1,4 +1,4 @@
-//! Planned refusals: those from the signature, and those of op.yaml.
+//! Planned refusals, from the signature and from op.yaml.
 
 use std::collections::HashSet;
 

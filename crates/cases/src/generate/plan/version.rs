@@ -14,8 +14,8 @@ use crate::generate::plan::error::PlanError;
 use crate::generate::plan::fit::CaseAtVersion;
 use crate::generate::plan::node_plan::NodePlan;
 
-/// Opsets at which the first case of a version also runs, besides the first and the last of its range: the last before ONNX 1.8,
-/// and those of many exported models.
+/// Opsets at which the first case of a version also runs, in addition to the first and the last of its range: the last
+/// opset before ONNX 1.8, and opsets of many exported models.
 const LATER_OPSETS: [u32; 3] = [12, 17, 21];
 
 /// A positive case of a version that is planned but not made.

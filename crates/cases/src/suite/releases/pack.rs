@@ -29,7 +29,7 @@ pub enum PackError {
     /// A line of `objects.txt` is malformed.
     #[error("line {0} is neither 'block OFFSET LENGTH SIZE' nor 'SHA256 SIZE'")]
     Line(usize),
-    /// The sizes of a block's objects do not add up to that of the block.
+    /// The sizes of a block's objects do not add up to the size of the block.
     #[error("the sizes of the objects of block {0} do not add up to its own")]
     Sum(usize),
     /// A block begins or ends beyond the file.

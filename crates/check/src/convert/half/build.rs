@@ -17,7 +17,7 @@ use crate::convert::metadata::NodeMetadata;
 use crate::convert::model::names_in;
 use crate::infer::{BodyId, Definition, NodeId, ValueId};
 
-/// Types in which a value is read.
+/// Types that a value is read in.
 #[derive(Clone, Copy, Debug, Default)]
 struct Uses {
     float: bool,
@@ -294,8 +294,8 @@ impl<'p, 'a, 'm> Builder<'p, 'a, 'm> {
         }
     }
 
-    /// Adds the Cast of a value that is read in the type in which it is not produced. It has the name and the metadata of the Cast that
-    /// it replaces, or else the metadata of the node that produces the value.
+    /// Adds the Cast of a value that is read in a different type than it is produced in. It has the name and the
+    /// metadata of the Cast that it replaces, or else the metadata of the node that produces the value.
     fn cast(&mut self, value: ValueId, producer: Option<&NodeProto>, nodes: &mut Vec<NodeProto>) {
         let is_root = self.plan.original(value).is_some() && self.plan.root(value) == value;
         let produced = self.produced(value);

@@ -1,8 +1,8 @@
 //! Conversion of a whole model from float to float16 or bfloat16.
 //!
-//! Each node computes in half precision if its operator version takes the type, and in float otherwise. The type of every value
-//! follows from the nodes that produce it, so it is correct by construction. A value that is read in both types has one Cast, behind
-//! its producer.
+//! Each node computes in half precision if its operator version takes the type, and in float otherwise. The type of
+//! every value follows from the nodes that produce it, so it is correct by construction. A value that is read in both
+//! types has one Cast, after its producer.
 
 mod build;
 mod half_model;

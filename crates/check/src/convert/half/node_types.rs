@@ -19,7 +19,7 @@ use crate::infer::output_types;
 /// Nodes whose subgraphs get their types from the node.
 const CONTROL: [&str; 3] = ["If", "Loop", "Scan"];
 
-/// The operator that takes the bits of a value for another type of the same width.
+/// The operator that reinterprets the bits of a value as another type of the same width.
 const BIT_CAST: &str = "BitCast";
 
 /// The type of float values before the conversion.
@@ -42,12 +42,12 @@ pub(super) fn takes_either(facts: &NodeFacts<'_>) -> bool {
     floats(&facts.inputs) == 1 && floats(&facts.outputs) == 0
 }
 
-/// True if the fact is that of a float tensor.
+/// True if the fact describes a float tensor.
 pub(super) fn is_float(fact: &ValueFact) -> bool {
     fact.value_type.as_ref() == Some(&FLOAT)
 }
 
-/// True if the fact is that of a sequence or an optional with float tensors in it.
+/// True if the fact describes a sequence or an optional with float tensors in it.
 fn contains_floats(fact: &ValueFact) -> bool {
     let contained = fact.value_type.as_ref().filter(|value_type| !matches!(value_type, ValueType::Tensor(_)));
     contained.is_some_and(|value_type| value_type.element_type() == ElementType::Float)

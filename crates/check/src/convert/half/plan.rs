@@ -1,4 +1,4 @@
-//! Plan of a conversion: the type in which each node computes, and each value is produced and read.
+//! Plan of a conversion: the type that each node computes in, and the types that each value is produced and read in.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,10 +16,10 @@ use super::weights::{Rounded, Weight};
 use crate::facts::NodeFacts;
 use crate::infer::{Body, BodyId, Definition, Inferred, NodeId, ValueId};
 
-/// IR version from which on an initializer that is also an input is a default that a caller may replace.
+/// First IR version in which an initializer that is also an input is a default that a caller may replace.
 const DEFAULTS_SINCE_IR: i64 = 4;
 
-/// A value and the type in which it is read.
+/// A value and the type that it is read in.
 pub(super) type Read = (ValueId, ElementType);
 
 /// Plan of a conversion. Only values of float and of the half type are planned.
@@ -33,7 +33,7 @@ pub(super) struct Plan<'a, 'm> {
     pub(super) float: BTreeMap<NodeId, FloatReason>,
     /// Casts between the two types, which the plan replaces.
     pub(super) dropped: BTreeSet<NodeId>,
-    /// For the output of a replaced Cast, the value that it casts.
+    /// The cast value, by the output of the replaced Cast.
     roots: HashMap<ValueId, ValueId>,
     weights: HashMap<ValueId, Weight<'m>>,
     /// The weights that some node may read in half precision.
@@ -117,7 +117,7 @@ impl<'a, 'm> Plan<'a, 'm> {
         name.unwrap_or_default()
     }
 
-    /// The type in which a value is produced, unless it is a weight, which takes any type.
+    /// The type that a value is produced in; a weight can have any type.
     pub(super) fn produced(&self, value: ValueId) -> ElementType {
         let Some(site) = self.inferred.bodies.site(value) else { return ElementType::Float };
         let parent = self.inferred.bodies.body(site.body).parent;
@@ -180,7 +180,7 @@ impl<'a, 'm> Plan<'a, 'm> {
         self.float.insert(id, reason);
     }
 
-    /// Gives each node that takes either type the one in which its input is produced.
+    /// Gives each node that takes either type the type that its input is produced in.
     pub(super) fn settle_readers(&mut self) {
         for id in self.node_ids() {
             let Some(facts) = self.inferred.node_facts(id) else { continue };
@@ -194,7 +194,7 @@ impl<'a, 'm> Plan<'a, 'm> {
         }
     }
 
-    /// Finds the Casts between the two types whose output is no output of a graph.
+    /// Finds the Casts between the two types whose output is not an output of a graph.
     fn find_casts(&mut self) {
         for id in self.node_ids() {
             let bodies = &self.inferred.bodies;
@@ -268,7 +268,7 @@ impl<'a, 'm> Plan<'a, 'm> {
         Ok(types)
     }
 
-    /// Fails if the request keeps a node, or a node around it, in float.
+    /// Fails if the request keeps a node, or an enclosing node, in float.
     fn request_for(&self, id: NodeId, request: &HalfRequest) -> Result<(), FloatReason> {
         let mut next = Some(id);
         while let Some(id) = next {

@@ -35,7 +35,7 @@ pub fn keepable_names(model: &ModelProto) -> BTreeSet<String> {
     nodes.filter_map(|id| bodies.node(id)).flat_map(names_of).collect()
 }
 
-/// Returns the names by which a request may keep a node.
+/// Returns the names that a request may use to keep a node in float.
 pub(in crate::convert) fn names_of(node: &NodeProto) -> Vec<String> {
     let domain = canonical_domain(node.domain());
     let mut names = vec![format!("{domain}/{}", node.op_type())];

@@ -47,7 +47,8 @@ fn operand(draft: &Draft, position: usize, attribute: &str) -> Step<Operand> {
     }
 }
 
-/// The type in which the body computes. A softmax in a type narrower than the inputs would round the scores, and is refused.
+/// The type that the body computes in. A softmax in a type narrower than the inputs would round the scores, and is
+/// refused.
 fn type_of_body(draft: &Draft) -> Step<ElementType> {
     let element = draft.element(0)?;
     let own = [wide(element)?, wide(draft.element(2)?)?];

@@ -258,8 +258,8 @@ fn scan_batches(_: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step {
 /// The branches of If.
 const BRANCHES: [&str; 2] = ["then_branch", "else_branch"];
 
-/// Checks that both branches return values of the same shape, as required before version 11. The sizes that the model declares for
-/// an output of the node hold for both.
+/// Checks that both branches return values of the same shape, as required before version 11. Both branches have the
+/// sizes that the model declares for an output of the node.
 fn check_branches(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     for position in 0..draft.node.output.len() {
         let merged = draft.outputs.get(position).cloned().flatten().unwrap_or_default();

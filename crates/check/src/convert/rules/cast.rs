@@ -100,7 +100,7 @@ fn norm_to_float(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Requires a single scale, with which axis has no effect. A vector of one element becomes a scalar.
+/// Requires a single scale, so that axis has no effect. A vector of one element becomes a scalar.
 fn per_tensor(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     for (position, what) in [(1, "scale"), (2, "zero_point")] {
         if !draft.has_input(position) {
@@ -148,7 +148,8 @@ fn truncating_mod(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Checks that the type of the input holds the attributes, up to a rounding: the function body of the newer version casts them.
+/// Checks that the type of the input can represent the attributes, up to a rounding: the function body of the newer
+/// version casts them.
 fn cast_floats(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
     let Ok(element) = draft.element(0) else { return Ok(()) };
     for attribute in &draft.node.attribute {

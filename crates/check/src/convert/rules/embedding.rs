@@ -15,7 +15,7 @@ pub(super) const REPLACEMENTS: &[Replacement] = &[Replacement { operator: "Rotar
 
 /// Sizes of a `RotaryEmbedding`.
 struct Heads {
-    /// The number of heads of an input with 3 axes, which holds them in its last one.
+    /// The number of heads of an input with 3 axes, where they are packed into the last axis.
     split: Option<i64>,
     /// The size of a head.
     size: i64,

@@ -28,7 +28,7 @@ pub(super) const REPLACEMENTS: &[Replacement] = &[
     Replacement { operator: "ThresholdedRelu", replace: thresholded_relu },
 ];
 
-/// The type in which a body computes: float for narrower types, so that only the result is rounded.
+/// The type that a body computes in: float for narrower types, so that only the result is rounded.
 pub(super) fn wide(element: ElementType) -> Step<ElementType> {
     match element {
         ElementType::Float | ElementType::Double => Ok(element),
@@ -37,7 +37,7 @@ pub(super) fn wide(element: ElementType) -> Step<ElementType> {
     }
 }
 
-/// Body of an elementwise operator, with input 0 in the type in which the body computes.
+/// Body of an elementwise operator, with input 0 in the type that the body computes in.
 struct Curve<'d, 'n> {
     body: Body<'d, 'n>,
     x: String,
@@ -100,7 +100,7 @@ fn celu(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
     curve.last("Add", &[&positive, &below])
 }
 
-/// Expands the types that version 12, which supports float only, does not have.
+/// Expands the types that version 12 does not have, which supports only float.
 fn celu_of_other_types(draft: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step {
     match draft.element(0)? {
         ElementType::Float => Ok(()),

@@ -29,7 +29,8 @@ fn gather_indices(draft: &mut Draft, from: &OpSpec, to: &OpSpec) -> Step {
     impossible(format!("{} does not support negative indices", to.version))
 }
 
-/// Replaces negative indices, which count from the end, by the positions that they mean: `Where(indices < 0, indices + size, indices)`.
+/// Replaces negative indices, which count from the end, by the equivalent positions:
+/// `Where(indices < 0, indices + size, indices)`.
 fn nonnegative_indices(draft: &mut Draft, from: &OpSpec) -> Step {
     let (x, indices, element) = (draft.input(0), draft.input(1), draft.element(1)?);
     let dims = draft.fact(0).shape.clone();

@@ -183,7 +183,8 @@ fn with_empty(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     Ok(())
 }
 
-/// Replaces scales or sizes of some axes by those of all axes. A cropped image also has a `roi` of these axes, and is refused.
+/// Replaces scales or sizes of some axes by scales or sizes of all axes. A cropped image also has a `roi` of these
+/// axes, and is refused.
 fn resize_all_axes(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let Some(axes) = get_ints(&draft.node, "axes")? else { return Ok(()) };
     if get_string(&draft.node, "coordinate_transformation_mode")?.as_deref() == Some("tf_crop_and_resize") {
@@ -217,7 +218,7 @@ fn scales_of_all_axes(draft: &mut Draft, axes: &[usize], rank: usize, to: &OpSpe
     Ok(())
 }
 
-/// Completes the sizes by those of the input. Returns the nodes that compute them.
+/// Completes the sizes from the shape of the input. Returns the nodes that compute them.
 fn sizes_of_all_axes(draft: &mut Draft, axes: &[usize], rank: usize) -> Step<&'static str> {
     let size = |dim: &Dim| if let Dim::Size(size) = dim { i64::try_from(*size).ok() } else { None };
     let shape: Option<Vec<i64>> = draft.shape(0)?.iter().map(size).collect();

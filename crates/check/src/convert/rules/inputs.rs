@@ -156,8 +156,8 @@ const FLOAT16_MAX: f32 = 65504.0;
 /// The first opset in which Max and Min broadcast.
 const BROADCASTING: i64 = 8;
 
-/// Writes out limits. In version 1, an omitted one is the largest finite number of the type, in version 6 that of float.
-/// No attribute can represent that of double, so Max before the node and Min after it clamp infinities.
+/// Writes out limits. An omitted limit is the largest finite number of the type in version 1, and of float in version
+/// 6. No attribute can represent the largest double, so Max before the node and Min after it clamp infinities.
 fn clip_limits(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     let element = draft.element(0)?;
     for (name, sign, op) in [("min", -1.0, "Max"), ("max", 1.0, "Min")] {

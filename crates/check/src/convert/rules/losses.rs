@@ -20,7 +20,7 @@ pub(super) const REPLACEMENTS: &[Replacement] = &[
 struct Loss {
     /// The type of the scores and of the loss.
     element: ElementType,
-    /// The type in which the body computes.
+    /// The type that the body computes in.
     wide: ElementType,
     labels: String,
     label_type: ElementType,
@@ -117,8 +117,8 @@ fn negative_log_likelihood(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step
     loss.finish(body, &logarithms)
 }
 
-/// The logarithms of the softmax along axis 1, as output 1, and their loss. Before opset 13, `LogSoftmax` merges the axes from its
-/// own on, so that of the classes is moved to the end.
+/// The logarithms of the softmax along axis 1, as output 1, and their loss. Before opset 13, `LogSoftmax` merges the
+/// axes from `axis` on, so the axis of the classes is moved to the end.
 fn softmax_cross_entropy(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
     let (loss, scores, rank) = (Loss::of(draft)?, draft.input(0), draft.rank(0)?);
     let mut body = Body::new(draft, from);

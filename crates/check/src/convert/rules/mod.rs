@@ -1,4 +1,4 @@
-//! Conversion rules by family, for pairs of adjacent versions whose difference the version files alone do not settle.
+//! Conversion rules by family, for pairs of adjacent versions that the version files alone cannot convert.
 
 #![expect(clippy::unnecessary_wraps, reason = "a rule has the signature of all rules")]
 

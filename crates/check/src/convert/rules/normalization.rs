@@ -32,7 +32,7 @@ pub(super) const REPLACEMENTS: &[Replacement] = &[
     Replacement { operator: "RMSNormalization", replace: root_mean_square },
 ];
 
-/// The type of the first stage of a normalization, that of attribute `stash_type`.
+/// The type of the first stage of a normalization, from attribute `stash_type`.
 fn stash(draft: &Draft) -> Step<ElementType> {
     let code = get_int(&draft.node, "stash_type")?.unwrap_or(1);
     match i32::try_from(code).ok().and_then(ElementType::from_code) {
@@ -162,7 +162,7 @@ fn root_mean_square(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
     scale_and_shift(body, normalized, [scale, String::new()], scaled)
 }
 
-/// The attributes of a `GroupNormalization`, and the shape of three axes in which the second is that of groups.
+/// The attributes of a `GroupNormalization`, and the shape of three axes whose second one has the groups.
 fn groups(draft: &Draft) -> Step<(f32, [i64; 3])> {
     let Some(groups) = get_int(&draft.node, "num_groups")?.filter(|groups| *groups > 0) else {
         return impossible("num_groups is missing");

@@ -33,7 +33,7 @@ fn affine_grid(draft: &mut Draft, from: &OpSpec, _: &OpSpec) -> Step {
     let mut body = Body::new(draft, from);
     let (start, end) = (body.list(&[2])?, body.list(&[as_int(rank + 2)])?);
     let spatial = body.plain("Slice", &[&size, &start, &end])?;
-    // The coordinates of a point begin with that of the last axis.
+    // The coordinates of a point begin with the last axis.
     let mut coordinates = Vec::new();
     for axis in (0..rank).rev() {
         let line = line(&mut body, &size, element, (as_int(axis + 2), is_aligned, rank == 3 && axis == 0))?;

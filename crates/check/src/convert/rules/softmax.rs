@@ -27,7 +27,8 @@ fn flatten(draft: &mut Draft, _: &OpSpec, _: &OpSpec) -> Step {
         draft.edit("axis is set to -1, since the input has no elements");
         return Ok(());
     }
-    // Without allowzero, Reshape takes a size of 0 for that of its input, whose axes are others after Flatten.
+    // Without allowzero, Reshape replaces a size of 0 by the size of its input's axis, and Flatten has changed the
+    // axes.
     let may_be_empty = sizes.is_empty() || sizes.iter().any(|size| !matches!(size, Dim::Size(_)));
     let zero = (may_be_empty && draft.onnx_opset() >= 14).then(|| attributes::int("allowzero", 1));
     let (data, element) = (draft.input(0), draft.element(0).ok());

@@ -97,7 +97,7 @@ fn regressor(draft: &mut Draft, _: &OpSpec, to: &OpSpec) -> Step {
     };
     check_votes(&forest, targets)?;
     let base = base_values(draft, targets)?;
-    // The average is over the trees, of which there are more if their leaves have several votes.
+    // The average is over the trees, and there are more trees if their leaves have several votes.
     let divisor = (aggregate == AVERAGE && forest.votes_of_a_leaf() > 1).then(|| forest.trees());
     let is_plain = base.is_empty() && divisor.is_none();
     let selection = if aggregate <= SUM { Votes::Sum } else { Votes::Extreme };
@@ -242,14 +242,15 @@ impl Labels {
         }
     }
 
-    /// Adds a Gather of the label at each place.
+    /// Adds a Gather that selects the label at each position.
     fn name(&self, draft: &mut Draft, places: &str, output: &str) -> Step {
         let labels = draft.add_constant("labels", &self.tensor()?);
         let attributes = vec![attributes::int("axis", 0)];
         draft.after_all(output, NewNode { op: "Gather", inputs: &[&labels, places], attributes, element: None })
     }
 
-    /// Adds the label of each row of one truth value: the first or second one; with a single label, 0 or 1.
+    /// Adds the label of each row from a truth value per row: the first or the second label. With a single label, adds
+    /// 0 or 1.
     fn name_of_pair(&self, draft: &mut Draft, is_second: &str, output: &str) -> Step {
         if output.is_empty() {
             return Ok(());

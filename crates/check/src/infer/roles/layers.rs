@@ -61,7 +61,7 @@ pub(super) fn batch_of_layers(view: &NodeView<'_, '_>, at: usize, axis: usize) -
     (at == 0 && axis < first && is_within(1) && is_within(2)).then_some(Role::Free)
 }
 
-/// Returns the role of an axis of `PRelu`: a slope of size 1 fits any size, and another one only its own.
+/// Returns the role of an axis of `PRelu`: a slope of size 1 fits any size, and a larger one only its own.
 pub(super) fn sloped(view: &NodeView<'_, '_>, at: usize, axis: usize) -> Option<Role> {
     if view.since() < BROADCAST_SLOPE {
         return None;

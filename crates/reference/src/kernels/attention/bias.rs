@@ -1,4 +1,4 @@
-//! Bias of the attention scores: the mask, and minus infinity for keys that a query may not see.
+//! Bias of the attention scores: the mask, and minus infinity for keys that a query must not see.
 
 use crate::dtype::Kind;
 use crate::kernels::attention::scores::Sizes;

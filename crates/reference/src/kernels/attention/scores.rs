@@ -34,7 +34,7 @@ impl Sizes {
         let fits = key.shape() == [batch, heads, keys, size] && value.shape() == [batch, heads, keys, value_size];
         if !fits {
             let (query, key, value) = (query.shape(), key.shape(), value.shape());
-            // C1 of both operators is about the size of a head, and that of FlexAttention about the other sizes, too.
+            // C1 of both operators is the rule for the size of a head; in FlexAttention it also covers the other sizes.
             let is_attention = call.spec.version.name == "Attention";
             let rule = if key_size == size && is_attention { "C13" } else { "C1" };
             return Err(broken(

@@ -184,7 +184,8 @@ fn map(call: &Call<'_>) -> Result {
     call.outputs_of_body(sequences.collect::<Result<Vec<Value>, _>>()?.into())
 }
 
-/// Builds a sequence of an output of the body. Its type is that of the items or, if there are none, the declared one.
+/// Builds a sequence of an output of the body. Its type comes from the items or, if there are none, from the
+/// declaration.
 fn collect(declared: &Parameter, items: Vec<Value>) -> Result<Value, KernelError> {
     let name = &declared.name;
     let first = items.first().map(Value::value_type);

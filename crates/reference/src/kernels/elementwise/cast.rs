@@ -123,7 +123,7 @@ impl Rounding {
 
     /// Converts `x` to the bits of an element.
     ///
-    /// The text leaves open the result for an integer type that cannot hold the number. Here the high bits are dropped,
+    /// The text leaves the result open if the integer type cannot represent the number. Here the high bits are dropped,
     /// as for integers. ONNX's own cases for types below a byte do the same.
     pub(super) fn float(self, to: ElementType, x: f64) -> u64 {
         use ElementType::{Float8e4m3fnuz, Float8e5m2fnuz, Float8e8m0};
@@ -179,12 +179,12 @@ fn target(view: &NodeView<'_, '_>) -> Option<ElementType> {
     if view.since() < 6 { named_type(view.attributes.text("to")?).ok() } else { view.attributes.element("to") }
 }
 
-/// The elements of an integer input, if the target type holds them.
+/// The elements of an integer input, if the target type can represent them.
 fn cast_elements(view: &NodeView<'_, '_>) -> Option<Elements> {
     elements::converted(view, target(view)?)
 }
 
-/// The elements of an integer input, if the type of the second input holds them.
+/// The elements of an integer input, if the type of the second input can represent them.
 fn cast_like_elements(view: &NodeView<'_, '_>) -> Option<Elements> {
     match view.value_type(1)? {
         ValueType::Tensor(to) => elements::converted(view, *to),

@@ -66,7 +66,7 @@ pub(super) struct Pair<'c, 'a> {
     b_order: Order,
 }
 
-/// Order in which the elements of a tensor are combined with another.
+/// Order of the elements of a tensor when they are combined with another.
 #[derive(Clone)]
 pub(super) enum Order {
     /// Storage order.

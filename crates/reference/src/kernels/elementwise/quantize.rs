@@ -226,7 +226,7 @@ fn quantized_type(view: &NodeView<'_, '_>, _: usize) -> Option<ValueType> {
     rules::named_type(view, "output_dtype", Some(ValueType::Tensor(ElementType::Uint8)))
 }
 
-/// Since version 23: the type that `output_dtype` gives, or that of the scale.
+/// Since version 23: the type that `output_dtype` names, or the scale's.
 fn dequantized_type(view: &NodeView<'_, '_>, _: usize) -> Option<ValueType> {
     let has_own = view.since() >= 23;
     has_own.then(|| rules::named_type(view, "output_dtype", view.value_type(1).cloned())).flatten()

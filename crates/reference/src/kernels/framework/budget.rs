@@ -22,10 +22,10 @@ const WORK_BETWEEN_CHECKS: u64 = 1 << 16;
 /// Elements read or collected between two checks of the clock.
 const BLOCK: usize = 1 << 16;
 
-/// Bytes per tensor besides its elements: its shape, its counters and its list entry.
+/// Bytes per tensor, in addition to its elements: its shape, its counters and its list entry.
 const BYTES_OF_A_TENSOR: usize = 128;
 
-/// Bytes per string in a tensor besides its text: one pointer, twice while the tensor is built.
+/// Bytes per string in a tensor, in addition to its text: one pointer, twice while the tensor is built.
 const BYTES_OF_A_STRING: usize = 2 * size_of::<Arc<str>>();
 
 /// Callback after each node, with its operator version and the types bound to its type parameters.
@@ -77,8 +77,8 @@ impl fmt::Debug for ExecutionLimits {
 
 /// Limits of a run, and how much of them is used.
 ///
-/// Memory that a kernel reads into or allocates for itself is counted until its budget is dropped. Each kernel has its
-/// own budget, and takes a [`Budget::nested`] one for each block of a loop.
+/// Memory that a kernel allocates, also to read into, is counted until its budget is dropped. Each kernel has its own
+/// budget, and takes a [`Budget::nested`] one for each block of a loop.
 #[derive(Debug)]
 pub struct Budget {
     run: Arc<Run>,
@@ -127,8 +127,8 @@ impl Budget {
         &self.run.limits.deadline
     }
 
-    /// Returns a seed for a node that has none: [`ExecutionLimits::seed`] plus an odd multiple, in 64 bits, of the
-    /// number of such nodes that already ran.
+    /// Returns a seed for a node without one: [`ExecutionLimits::seed`] plus an odd multiple of the number of such
+    /// nodes that already ran, modulo 2^64.
     pub fn fresh_seed(&self) -> u64 {
         let before = self.run.seeds.fetch_add(1, Ordering::Relaxed);
         self.limits().seed.wrapping_add(before.wrapping_mul(0xD1B5_4A32_D192_ED03))

@@ -66,7 +66,7 @@ pub struct Call<'a> {
     pub inputs: &'a [Option<Value>],
     /// Attributes that the node sets. [`Call::int`] and its siblings add the defaults.
     pub attributes: &'a BTreeMap<String, Attribute>,
-    /// For each output of the node, true if it has a name.
+    /// True for each output of the node that has a name.
     pub wanted: &'a [bool],
     /// Types that the inputs bind, by type parameter.
     pub types: &'a BTreeMap<String, ValueType>,

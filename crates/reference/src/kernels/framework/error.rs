@@ -6,14 +6,14 @@ use crate::spec::OperatorVersion;
 use crate::tensor::TensorError;
 use crate::tensor::shape::{AxisError, ShapeMismatch};
 
-/// Reason for which a kernel returns no result.
+/// Reason why a kernel returns no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KernelError {
     /// The operator's text excludes these inputs or attributes.
     #[error("{message}{}", in_brackets(rule.as_deref()))]
     Invalid {
-        /// The error and, if known, what is valid instead.
+        /// The error and, if known, a valid alternative.
         message: String,
         /// Rule in the operator's op.yaml that is violated, if there is one. The kernel sets the id, `C9`, and the
         /// executor adds the operator, `Resize/C9`.

@@ -26,9 +26,9 @@ pub struct Kernel {
 /// Rule for the shapes of outputs.
 #[derive(Clone, Copy, Debug)]
 enum Shapes {
-    /// Of the first output; nothing is known of the others.
+    /// Rule for the shape of the first output; the shapes of the others are unknown.
     First(fn(&NodeView<'_, '_>) -> Option<Shape>),
-    /// Of all outputs by position.
+    /// Rule for the shapes of all outputs, by position.
     All(fn(&NodeView<'_, '_>) -> Vec<Option<Shape>>),
 }
 

@@ -63,7 +63,7 @@ fn image_decoder(call: &Call<'_>) -> Result {
     Ok(call.allocate(ElementType::Uint8, &[picture.height, picture.width, channels])?.bytes(pixels)?.into())
 }
 
-/// Reader of the encoded bytes, a few at a time, until the deadline.
+/// Reader of the encoded bytes, in small pieces, until the deadline.
 struct Timed<'a> {
     encoded: Cursor<&'a [u8]>,
     budget: &'a Budget,
@@ -116,7 +116,8 @@ fn decode(budget: &Budget, encoded: &[u8]) -> Result<Option<Picture>> {
     Ok(Some(Picture { height, width, pixels: rgb.into_raw() }))
 }
 
-/// Counts the memory of a decoder for the pixels, and refuses more than `max`, which it would decode in one go.
+/// Counts the memory that a decoder needs for the pixels, and refuses more than `max` pixels, since decoding is a
+/// single call.
 fn count_pixels(budget: &Budget, [height, width]: [usize; 2], max: usize) -> Result<()> {
     let max = max.min(budget.limits().elements);
     let pixels = height.checked_mul(width).filter(|&pixels| pixels <= max);

@@ -15,7 +15,7 @@ use crate::tensor::Tensor;
 pub(super) const KERNELS: &[Kernel] =
     &[Kernel::new("NonMaxSuppression", 10, non_max_suppression).shape(shapes::selected_boxes)];
 
-/// Returns the selected boxes by batch and class, and in each class by descending score. Ties go to the first box.
+/// Returns the selected boxes by batch and class, and within each class by descending score. Ties go to the first box.
 fn non_max_suppression(call: &Call<'_>) -> Result {
     let (boxes, scores) = (call.tensor(0)?, call.tensor(1)?);
     let (&[batches, count, 4], &[score_batches, classes, scored_boxes]) = (boxes.shape(), scores.shape()) else {

@@ -82,7 +82,7 @@ fn early_mode(call: &Call<'_>, nearest: Nearest) -> Result<Method> {
 }
 
 /// Resizes as versions before 11, which do not define coordinates. Their own tests read the element at `x / scale`.
-/// Nearest rounds down for upsampling and up for downsampling. `rule` is about the number of scales.
+/// Nearest rounds down for upsampling and up for downsampling. `rule` is the rule for the number of scales.
 fn resize_from_start(call: &Call<'_>, scales: &[f64], method: Method, rule: &str) -> Result {
     let x = call.tensor(0)?;
     if scales.len() != x.rank() {

@@ -105,7 +105,7 @@ fn compact(equation: &str) -> String {
     equation.chars().filter(|&letter| letter != ' ').collect()
 }
 
-/// Returns the terms of the operands, and that of the result if there is an arrow.
+/// Returns the terms of the operands, and the term of the result if there is an arrow.
 fn sides(compact: &str) -> (&str, Option<&str>) {
     match compact.split_once("->") {
         Some((left, right)) => (left, Some(right)),
@@ -185,7 +185,7 @@ fn implicit_output(operands: &[Vec<Index>]) -> Vec<Index> {
     counts.into_iter().filter_map(is_kept).collect()
 }
 
-/// Arithmetic of a contraction.
+/// Numbers in which a contraction multiplies and adds.
 trait Arithmetic {
     type Number: Clone + Default + Send;
 

@@ -133,7 +133,7 @@ impl<'a> General<'a> {
         Ok(General { factors: Factors { a, b, transpose, product }, c })
     }
 
-    /// Combines each element of the product with that of the addend, if there is one.
+    /// Combines each element of the product with the addend's, if there is an addend.
     fn add<T: Copy, C: Copy>(
         &self,
         call: &Call<'_>,
@@ -209,8 +209,8 @@ impl<'a> QuantizationParameter<'a> {
         Ok(QuantizationParameter { tensor, values: call.budget.read_floats(tensor)?, per })
     }
 
-    /// Returns the parameter of each element of a tensor of `shape`. `rule` is about the shape of the parameter, in
-    /// which a vector has one element per row or per column.
+    /// Returns the parameter of each element of a tensor of `shape`. `rule` is the rule for the shape of the parameter,
+    /// which may be a vector with one element per row or per column.
     fn broadcast(&self, shape: &[usize], rule: &str) -> Result<impl Iterator<Item = f64> + use<'_>> {
         let own = match *self.tensor.shape() {
             [count] if count > 1 && self.per == Per::Row => vec![count, 1],
@@ -271,8 +271,8 @@ impl<'a> Centred<'a> {
     }
 }
 
-/// Multiplies two factors minus their zero points. `rule` is about the shapes of the zero points. C4 is about those of
-/// the factors.
+/// Multiplies two factors minus their zero points. `rule` is the rule for the shapes of the zero points. C4 is the rule
+/// for the shapes of the factors.
 fn centred_product(
     call: &Call<'_>,
     (a, a_zero_point): (&Tensor, Option<&Tensor>),
@@ -340,7 +340,7 @@ fn quantized_matmul(call: &Call<'_>) -> Result {
     Ok(call.allocate(element, &product.shape)?.bits(quantized)?.into())
 }
 
-/// The shape of the product of the first factor and the second, which has this position.
+/// The shape of the product of the first factor and the second, which is the input at this position.
 fn matrix_product(view: &NodeView<'_, '_>, second: usize) -> Option<Shape> {
     rules::matrix_product(&view.shape(0)?, &view.shape(second)?)
 }

@@ -45,7 +45,7 @@ fn gather_elements(call: &Call<'_>) -> Result {
 }
 
 /// Returns a position in a tensor of `shape` for each index: its own coordinates, except that the index replaces the
-/// one along the attribute `axis`. The rules are about the shape of the indices, about the indices, and about the axis.
+/// one along the attribute `axis`. The rules are those for the shape of the indices, for the indices, and for the axis.
 pub(super) fn element_positions(
     call: &Call<'_>,
     shape: &[usize],
@@ -145,7 +145,7 @@ pub(super) fn tuple_positions(
     Ok(Tuples { shape: result_shape, starts, run })
 }
 
-/// The shape of the data with that of the indices in place of the axis.
+/// The shape of the data, with the shape of the indices in place of the axis.
 fn gathered(view: &NodeView<'_, '_>) -> Option<Shape> {
     let (dims, indices) = (view.shape(0)?, view.shape(1)?);
     let Some(axis) = view.axis("axis", dims.len()) else {

@@ -186,7 +186,7 @@ fn entry(size: Option<&Size>, own: Option<&Dim>, copies_zeros: bool) -> Entry {
     }
 }
 
-/// The sizes of the new shape. That of a -1 is the number of elements by the product of the others.
+/// The sizes of the new shape. The size of a -1 is the number of elements divided by the product of the other sizes.
 fn reshaped(view: &NodeView<'_, '_>) -> Option<Shape> {
     let target = match view.ints("shape") {
         List::Given(list) if view.since() < 5 => list.into_iter().map(|size| Some(Size::constant(size))).collect(),

@@ -46,7 +46,7 @@ struct Rules {
     /// Uses the statistics of the batch and updates the running ones. Set by `is_test` before version 7, by the
     /// presence of further outputs from 7 to 13, and by `training_mode` from 14 on.
     training: bool,
-    /// True if a channel has one mean and one variance, false if each of its elements has.
+    /// True if a channel has one mean and one variance, false if each of its elements has its own.
     spatial: bool,
     /// True if the statistics of the batch are outputs, too.
     saves: bool,

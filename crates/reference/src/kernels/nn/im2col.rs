@@ -134,7 +134,7 @@ impl ConvGemm<'_> {
     }
 }
 
-/// Windows along one axis for which a tap is inside the input. Windows and positions are evenly spaced.
+/// Windows along one axis whose tap is inside the input. Windows and positions are evenly spaced.
 #[derive(Clone, Copy, Debug)]
 struct WindowRun {
     window: usize,

@@ -63,7 +63,7 @@ fn standardize(accumulate: Accumulate, values: &mut [f64], mean: f64, deviation:
     }
 }
 
-/// Type of the first stage, to which its results are rounded before the second.
+/// Type of the first stage. Its results are rounded to this type before the second stage.
 #[derive(Clone, Copy)]
 struct Stash(ElementType);
 
@@ -357,7 +357,7 @@ fn norm(call: &Call<'_>) -> Result {
 }
 
 /// `LRN`: `Y = X / (bias + alpha / size * sum of squares)^beta` over `size` neighbouring channels. If `size` is even,
-/// one more of them is after the channel than before.
+/// there is one more after the channel than before it.
 fn local_response(call: &Call<'_>) -> Result {
     let data = call.tensor(0)?;
     channels(data)?;

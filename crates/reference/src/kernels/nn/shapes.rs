@@ -17,9 +17,9 @@ struct Window {
 /// Padding by the attribute `auto_pad`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Padding {
-    /// By the attribute `pads`.
+    /// Padding by the attribute `pads`.
     Given,
-    /// Such that the output has the size of the input, divided by the stride.
+    /// Padding that gives the output the size of the input, divided by the stride.
     Same,
     None,
 }

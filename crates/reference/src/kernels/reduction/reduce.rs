@@ -67,7 +67,7 @@ pub(super) const KERNELS: &[Kernel] = &[
 enum Empty {
     /// Allowed along every axis but the reduced one.
     Elsewhere,
-    /// Not allowed.
+    /// A dimension of 0 is not allowed.
     Refused,
 }
 
@@ -110,9 +110,9 @@ fn reduced_shape(shape: &[usize], mask: &[bool], keep_dims: bool) -> Vec<usize> 
 
 /// Reduction of a lane, by kind of element.
 struct Reduction {
-    /// For floating-point types, computed wide.
+    /// Function for floating-point types, computed in `f64`.
     float: fn(Lane<'_, f64>) -> f64,
-    /// For integers and `bool`. The result wraps.
+    /// Function for integers and `bool`. The result wraps.
     integer: fn(Lane<'_, i128>, ElementType) -> i128,
 }
 

@@ -111,9 +111,9 @@ fn compile(pattern: &str, budget: &Budget) -> Result<NFA, KernelError> {
 
 /// Error of a pattern in the syntax of the regex crate.
 enum ParseError {
-    /// It nests too deeply.
+    /// Too deeply nested pattern.
     Depth,
-    /// It is malformed, as the text explains.
+    /// Malformed pattern, with an explanation.
     Syntax(String),
 }
 

@@ -20,8 +20,9 @@ pub(super) enum PatternError {
 }
 
 /// Returns a pattern with the same meaning in the regex crate. The syntaxes differ: `\d`, `\w`, `\s` and `\b` are
-/// ASCII, `\Q...\E` quotes, and `\101` is octal. Escaped punctuation is literal, and so is a brace that begins no
-/// count. Inside a class, `[`, `&`, `-` and `~` are literal. Syntax that RE2 does not have is refused with the reason.
+/// ASCII, `\Q...\E` quotes, and `\101` is octal. Escaped punctuation is literal, and so is a brace that does not begin
+/// a count. Inside a class, `[`, `&`, `-` and `~` are literal. Syntax that RE2 does not have is refused with the
+/// reason.
 pub(super) fn from_re2(pattern: &str) -> Result<String, PatternError> {
     let (mut out, mut rest, mut class, mut repeated) = (String::new(), pattern, Class::Outside, false);
     // After the last end of a name, none is searched for, so that a pattern is read in linear time.
@@ -96,7 +97,7 @@ fn group(rest: &str) -> Result<&str, PatternError> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Outside,
-    /// Before the first member.
+    /// Position before the first member.
     Start,
     Inside,
 }

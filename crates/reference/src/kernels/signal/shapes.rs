@@ -55,7 +55,7 @@ pub(super) fn transformed(view: &NodeView<'_, '_>) -> Option<Shape> {
 /// `STFT`: `[batch, frames, bins, 2]`.
 pub(super) fn frames(view: &NodeView<'_, '_>) -> Option<Shape> {
     let samples = view.dim(0, 1)?;
-    // A window is as long as the frames, so that its length is known where that of the frames is not.
+    // A window is as long as the frames, so its length gives theirs if that is unknown.
     let window = if view.is_given(2) { view.dim(2, 0)? } else { samples.clone() };
     let length = match length(view, 3, window.clone()) {
         Dim::Unknown if view.is_given(2) => window,

@@ -97,7 +97,7 @@ fn gradient(call: &Call<'_>) -> Result {
 /// Values of the differentiated part of the graph, and the derivative of the result by each.
 struct Tape<'a> {
     call: &'a Call<'a>,
-    /// The nodes of the graph. Those that compute derivatives stand for a Gradient, where this is possible.
+    /// The nodes of the graph. Graphs that compute derivatives replace a Gradient, where this is possible.
     nodes: Vec<&'a Node>,
     values: BTreeMap<&'a str, Value>,
     /// Values that depend on one of `xs`.

@@ -37,7 +37,7 @@ fn count(call: &Call<'_>) -> Result<f64> {
 
 /// Applies a step to each optimized tensor. The variadic inputs are `N` groups of equal size: the optimized tensors,
 /// their gradients, then states. A step takes one element per group and returns one per group, except for the
-/// gradients. `rule` is about the number of tensors.
+/// gradients. `rule` is the rule for the number of tensors.
 fn optimize<const N: usize, const M: usize>(
     call: &Call<'_>,
     rule: &str,

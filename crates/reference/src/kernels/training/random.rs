@@ -136,7 +136,8 @@ fn shape(call: &Call<'_>) -> Result<Vec<usize>, KernelError> {
 
 /// Bernoulli: 1 with the probability given by the input, else 0.
 ///
-/// This follows the text. The function body compares the other way, and gives ones with the opposite probability.
+/// This follows the text. The function body compares in the other direction, and gives ones with the opposite
+/// probability.
 fn bernoulli(call: &Call<'_>) -> Result {
     let input = call.tensor(0)?;
     let element = match call.output_type("dtype", 0)? {

@@ -99,7 +99,7 @@ pub(super) fn mask_type(view: &NodeView<'_, '_>, output: usize) -> Option<ValueT
     (output == 1 && view.since() >= 10).then_some(ValueType::Tensor(ElementType::Bool))
 }
 
-/// `Gradient`: the gradient by an input has its shape. The inputs by which it is taken are first.
+/// `Gradient`: the gradient by an input has its shape. The first inputs are the variables of the derivative.
 pub(super) fn like_inputs(view: &NodeView<'_, '_>) -> Vec<Option<Shape>> {
     (0..view.output_count()).map(|position| view.shape(position)).collect()
 }

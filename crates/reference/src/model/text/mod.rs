@@ -1,9 +1,10 @@
 //! ONNX's text syntax: the parser and the printer.
 //!
-//! The parser accepts the syntax that `onnx.parser` reads and `onnx.printer` writes: models, graphs, functions and nodes, with
-//! subgraphs and tensors as attributes. Two extensions: a number of a narrow floating type may be written with a
-//! decimal point (an integer is a bit pattern, as in ONNX; a model is printed with these), and lists may hold tensors, types and graphs. A tensor must
-//! have as many values as its shape requires, within the range of its type, and nothing may follow the last construct.
+//! The parser accepts the syntax that `onnx.parser` reads and `onnx.printer` writes: models, graphs, functions and
+//! nodes, with subgraphs and tensors as attributes. Two extensions: a number of a narrow floating type may be written
+//! with a decimal point (an integer is a bit pattern, as in ONNX; a model is printed with these), and lists may contain
+//! tensors, types and graphs. A tensor must have as many values as its shape requires, within the range of its type,
+//! and nothing may follow the last construct.
 
 mod attribute;
 mod literal;

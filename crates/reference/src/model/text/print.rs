@@ -17,10 +17,10 @@ use crate::proto::{
 
 /// Prints a model as text that [`parse_model`](super::parse_model) reads back.
 ///
-/// Tensors have at most `max_elements` elements each. A number of a narrow floating type is printed as its bit pattern, which
-/// `onnx.parser` reads, too. Documentation (`doc_string` below the model and its functions,
-/// `metadata_props` below the model, denotations) and the declared types of initializers are omitted, since the syntax
-/// has no place for them. The elements of a tensor are read back as `raw_data`.
+/// Tensors have at most `max_elements` elements each. A number of a narrow floating type is printed as its bit pattern,
+/// which `onnx.parser` reads, too. The output omits documentation (`doc_string` below the model and its functions,
+/// `metadata_props` below the model, denotations) and the declared types of initializers, since the syntax has no place
+/// for them. The elements of a tensor are read back as `raw_data`.
 ///
 /// # Errors
 /// If the syntax cannot express a part of the model: sparse and external tensors, training information, device

@@ -17,7 +17,7 @@ use crate::tensor::Tensor;
 pub struct PrintError {
     /// The part: `attribute 'value' of operator 'Constant'`.
     pub place: String,
-    /// The limit of the syntax, and the way out if there is one.
+    /// The limit of the syntax, and an alternative if there is one.
     pub rule: String,
 }
 

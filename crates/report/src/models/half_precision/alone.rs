@@ -1,4 +1,4 @@
-//! Errors that nodes make on their own, and the nodes that stay in float because of them.
+//! Errors of single nodes, and the nodes that these errors keep in float.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(super) fn bound(element: ElementType) -> f64 {
     element.float_format().map_or(0.0, |format| NODE_ROUNDOFFS * format.unit_roundoff())
 }
 
-/// Error that a node makes on its own.
+/// Error of a single node.
 #[derive(Clone, Debug)]
 pub(super) struct Alone {
     /// The output.

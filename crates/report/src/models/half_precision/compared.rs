@@ -1,4 +1,4 @@
-//! Comparison of both models as a whole, and the nodes that stay in float because of it.
+//! Comparison of both models as a whole, and the nodes that it keeps in float.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,7 +64,7 @@ pub(super) struct Compared {
     is_inner_unknown: bool,
 }
 
-/// Values with which a model in half precision is compared.
+/// Values that a model in half precision is compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HalfReference {
     /// Values of the original model in double.
@@ -86,7 +86,7 @@ impl Compared {
         *worst = worst.max(difference);
     }
 
-    /// Compares the values of subgraphs, those of each run of a subgraph with each other.
+    /// Compares the values of subgraphs, run by run.
     pub(super) fn add_inner(&mut self, half: &HalfModel, before: Option<&InnerValues>, after: Option<&InnerValues>) {
         let Some((before, after)) = before.zip(after) else {
             self.is_inner_unknown = true;
@@ -135,8 +135,9 @@ impl Compared {
         nodes.filter_map(|node| Some((node.id, over(node.outputs)?))).collect()
     }
 
-    /// Returns the nodes in half precision before the nodes that stay in float because of their inputs, if the outputs of these
-    /// still have too large an error. A difference of near values needs all that computes them.
+    /// Returns the nodes in half precision before the nodes that stay in float because of their inputs, if the error of
+    /// the outputs of the latter is still too large. For a difference of close values, all nodes that compute these
+    /// must stay in float.
     pub(super) fn before_sensitive(
         &self,
         half: &HalfModel,

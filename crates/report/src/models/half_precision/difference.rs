@@ -16,8 +16,8 @@ pub(super) struct Difference {
 }
 
 impl Difference {
-    /// Compares float tensors; `None` for other values, and for those of different shapes. Elements at the end of the range of
-    /// float, with which models mask others, may become infinite.
+    /// Compares float tensors; `None` for other values, and for those of different shapes. Elements near the end of
+    /// float's range, which models use as masks, may become infinite.
     pub(super) fn new(expected: &Value, actual: &Value) -> Option<Difference> {
         Difference::of_pairs(&[(expected.as_tensor()?, actual.as_tensor()?)])
     }

@@ -1,8 +1,8 @@
 //! Conversion to half precision, with the nodes that lose too much kept in float.
 //!
-//! The original model runs on the built-in executor, in double if all its operators take it. Each node then runs alone in half
-//! precision, on the values that flowed there, so that an error is found at the node that makes it. At last both models run as a
-//! whole, and each value is compared.
+//! The original model runs on the built-in executor, in double if all its operators take it. Each node then runs alone
+//! in half precision, on its values in this run, so an error is found at the node that makes it. Finally both models
+//! run as a whole, and each value is compared.
 
 mod alone;
 mod compared;

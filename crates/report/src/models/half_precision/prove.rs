@@ -11,7 +11,7 @@ use super::question::HalfQuestion;
 use super::runs::Runs;
 use crate::models::proof::{OverLimit, Proof};
 
-/// Maximum number of models to compare: keeping a node in float may show an overflow behind it, or an error before it.
+/// Maximum number of models to compare: keeping a node in float may reveal an overflow after it, or an error before it.
 const MAX_ROUNDS: usize = 8;
 
 /// Converted model with its comparison.
@@ -21,7 +21,7 @@ pub struct HalfAnswer {
     pub half: HalfModel,
     /// The comparison of the outputs.
     pub proof: Proof,
-    /// The values with which the converted model was compared; `None` if it was not compared.
+    /// The values that the converted model was compared with; `None` if it was not compared.
     pub reference: Option<HalfReference>,
     /// The values that nodes compute in half precision, the largest error first.
     pub nodes: Vec<NodeError>,

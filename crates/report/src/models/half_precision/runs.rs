@@ -33,7 +33,7 @@ pub(super) struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// Finds the inputs on which the model runs, or the reason why there are none.
+    /// Finds inputs that the model runs on, or the reason why there are none.
     pub(super) fn new(question: &'a HalfQuestion<'a>) -> Result<Result<Runs<'a>, String>, OverLimit> {
         let bytes = Bytes::from(question.model.encode_to_vec());
         let (wide, reference) = match Wide::new(question)? {
@@ -72,7 +72,7 @@ impl<'a> Runs<'a> {
         self.run(&self.bytes, &inputs, &mut std::iter::empty())
     }
 
-    /// Decides for float as the reference if the model does not run in double, or computes something else.
+    /// Selects float as the reference if the model does not run in double, or computes something different there.
     fn check_double(&mut self, number: usize, way: usize, float: &Ran) -> Result<(), OverLimit> {
         let Some(wide) = &self.wide else { return Ok(()) };
         let (_, inputs) = (self.question.inputs)(number, way).map_err(over_limit)?;
@@ -102,7 +102,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Runs a model and records all values of the main graph, and those of subgraphs with these names.
+    /// Runs a model and records all values of the main graph, and the values of subgraphs with these names.
     fn run(
         &self,
         bytes: &Bytes,
@@ -129,7 +129,7 @@ impl<'a> Runs<'a> {
         Ok(Ran { outputs, values, inner: seen.inner })
     }
 
-    /// Returns what each node of the main graph loses on its own, by its position in the original graph.
+    /// Returns the loss of precision of each node of the main graph alone, by its position in the original graph.
     pub(super) fn errors_alone(&self, half: &HalfModel) -> Result<BTreeMap<usize, Alone>, OverLimit> {
         let (before, after) = (weights(self.question.model), weights(&half.model));
         let mut worst: BTreeMap<usize, Alone> = BTreeMap::new();
@@ -150,7 +150,7 @@ impl<'a> Runs<'a> {
         Ok(worst)
     }
 
-    /// Returns what a node loses on the values of a run; `None` if it cannot be compared.
+    /// Returns the loss of precision of a node on the values of a run; `None` if it cannot be compared.
     fn alone(
         &self,
         half: &HalfModel,

@@ -1,4 +1,4 @@
-//! Model in double, whose values are exact to many more digits than half precision has.
+//! Model in double, whose values have many more exact digits than half precision.
 
 use std::collections::BTreeMap;
 
@@ -91,8 +91,8 @@ fn original_names<T>(
     others.into_iter().chain(wide).map(original).collect()
 }
 
-/// Returns the reason why a run in double is not the computation of the run in float: a value has another shape, is random, or is
-/// finite in one of the two only.
+/// Returns the reason why a run in double differs from the computation in float: a value has another shape, is random,
+/// or is finite in only one of the two.
 pub(super) fn departure(model: &ModelProto, float: &Values, double: &Values) -> Option<String> {
     let nodes = model.graph.iter().flat_map(|graph| &graph.node);
     let random: Vec<&str> = nodes.filter(|node| draws(node)).flat_map(|node| &node.output).map(Text::as_str).collect();

@@ -63,7 +63,7 @@ pub enum TraceOutcome {
 pub enum Fault {
     /// The node alone differs.
     Node,
-    /// The node alone is beyond the bound of its operator, and the nodes behind it enlarge the difference.
+    /// The node alone exceeds the bound of its operator, and later nodes enlarge the difference.
     Grows {
         /// Number of nodes that show the difference together.
         nodes: usize,

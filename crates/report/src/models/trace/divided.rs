@@ -143,8 +143,8 @@ impl<'a> DividedModel<'a> {
         Some(NodePlace { index: position, name: node.name().to_owned(), operator, output })
     }
 
-    /// Returns the distance from 0 that the accuracy of the operator behind a value allows. Operators that only move elements are
-    /// skipped.
+    /// Returns the distance from 0 that the accuracy of the operator that computes a value allows. Operators that only
+    /// move elements are skipped.
     pub(super) fn absolute_bound(&self, name: &str, element: ElementType, bound: BoundAtZero) -> f64 {
         let mut name = name;
         for _ in 0..MAX_STEPS {
@@ -221,7 +221,7 @@ impl<'a> DividedModel<'a> {
         self.last_reads.get(name).is_some_and(|last| *last >= position)
     }
 
-    /// Returns the nodes of a range from which a value is computed.
+    /// Returns the nodes of a range that a value is computed from.
     pub(super) fn ancestors(&self, range: Range<usize>, name: &str) -> Vec<usize> {
         let mut found = BTreeSet::new();
         let mut names: Vec<&str> = vec![name];

@@ -1,4 +1,4 @@
-//! The runtime whose values are taken as correct.
+//! The runtime whose values count as correct.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -19,7 +19,7 @@ use onnx_conformance_subject::{Ended, Host, Request};
 
 use crate::models::trace::error::TraceError;
 
-/// The runtime whose values are taken as correct.
+/// The runtime whose values count as correct.
 #[derive(Clone, Copy)]
 pub enum Reference<'a> {
     /// The built-in executor, with this number of bytes.

@@ -69,7 +69,7 @@ struct RunsReport {
 struct DifferenceReport {
     fault: &'static str,
     cause: String,
-    /// Number of nodes behind which it shows, if the difference of one grows.
+    /// Number of nodes until the difference shows, if a small difference of one node grows.
     #[serde(skip_serializing_if = "Option::is_none")]
     shows_behind: Option<usize>,
     text: String,

@@ -27,7 +27,7 @@ pub struct TraceQuestion<'a> {
     pub inputs: &'a [Named],
     /// The runtime.
     pub runtime: &'a dyn Host,
-    /// The runtime whose values are taken as correct.
+    /// The runtime whose values count as correct.
     pub reference: Reference<'a>,
     /// Types of values that were inferred. The built-in executor needs none.
     pub types: BTreeMap<String, ValueType>,
@@ -170,7 +170,7 @@ impl Runs<'_> {
         Ok(self.compared(&request, expected, actual))
     }
 
-    /// Compares outputs. Those of a single node must also be beyond the bound of its operator.
+    /// Compares outputs. Outputs of a single node must also exceed the bound of its operator.
     fn compared(&self, request: &Request<'_>, expected: &Expected<'_>, actual: Vec<Value>) -> Ending {
         let Expected { nodes, outputs, values } = *expected;
         let random = self.divided.random_values(nodes);

@@ -1,9 +1,9 @@
-//! The search: the shortest run of consecutive nodes that ends differently on a runtime, given the reference's values.
+//! The search: the shortest sequence of nodes with a different result on a runtime, given the reference's values.
 //!
-//! The nodes `from..to` show the difference if the runtime, given the reference's values before `from`, ends like the whole model. Each
-//! step runs the first half. If the difference shows, the search continues in that half, otherwise in the second one. So each node runs
-//! about twice on the runtime, and on the reference if it has too many values to store. If the last node alone does not show the
-//! difference, the nodes before it are added again.
+//! The nodes `from..to` show the difference if the runtime, given the reference's values before `from`, has the same
+//! result as on the whole model. Each step runs the first half. If the difference shows, the search continues in that
+//! half, otherwise in the second one. So each node runs about twice on the runtime, and on the reference if it has too
+//! many values to store. If the last node alone does not show the difference, the nodes before it are added again.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -124,7 +124,8 @@ impl Search<'_> {
         }
     }
 
-    /// Searches between random nodes, each time with the reference's values, since outputs behind them cannot be compared.
+    /// Searches between random nodes, each time with the reference's values, since outputs after a random node cannot
+    /// be compared.
     fn behind_random_nodes(&mut self) -> Result<Option<TraceOutcome>, TraceError> {
         let random: Vec<usize> = self.divided.random().iter().copied().collect();
         if random.is_empty() {
@@ -159,7 +160,8 @@ impl Search<'_> {
         Ok(ending.failure() == Some(failure))
     }
 
-    /// Returns the shortest part of the range that ends like the whole model; `None` if not even the range does.
+    /// Returns the shortest part of the range with the same result as the whole model; `None` if not even the range
+    /// does.
     fn narrow(&mut self, range: Range<usize>) -> Result<Option<Examined>, TraceError> {
         let (mut from, mut to) = (range.start, range.end);
         let mut starts = Vec::new();
@@ -200,7 +202,7 @@ impl Search<'_> {
         Ok(Some(self.pruned(from..to, found)?))
     }
 
-    /// Removes the nodes from which the different output is not computed, if it stays different.
+    /// Removes the nodes that the different output does not depend on, if it stays different.
     fn pruned(&mut self, range: Range<usize>, found: Examined) -> Result<Examined, TraceError> {
         let Ending::Differs { output, .. } = &found.ending else { return Ok(found) };
         let Some(name) = found.outputs.get(*output).cloned() else { return Ok(found) };
@@ -212,7 +214,7 @@ impl Search<'_> {
         Ok(if fewer.ending.is_like(&self.whole) { fewer } else { found })
     }
 
-    /// Examines a range, and returns it if it ends like the whole model.
+    /// Examines a range, and returns it if it has the same result as the whole model.
     fn shows(&mut self, range: Range<usize>) -> Result<Option<Examined>, TraceError> {
         let examined = self.examine(range)?;
         Ok(examined.ending.is_like(&self.whole).then_some(examined))
@@ -292,7 +294,7 @@ impl Search<'_> {
         }
     }
 
-    /// Describes a part that shows the difference, or a single node of it that is beyond its own bound.
+    /// Describes a part that shows the difference, or a single node of it that exceeds its own bound.
     fn found(&mut self, found: Examined) -> Result<TraceOutcome, TraceError> {
         if found.nodes.len() > 1 {
             if let Some((alone, message)) = self.beyond_own_bound(&found)? {
@@ -304,7 +306,7 @@ impl Search<'_> {
         Ok(self.traced(found, Fault::Node, None))
     }
 
-    /// Returns the first node of a part that is beyond the bound of its operator when it runs alone.
+    /// Returns the first node of a part that exceeds the bound of its operator when it runs alone.
     fn beyond_own_bound(&mut self, part: &Examined) -> Result<Option<(Examined, String)>, TraceError> {
         if !matches!(part.ending, Ending::Differs { .. }) {
             return Ok(None);

@@ -31,9 +31,9 @@ const BYTES: usize = 1 << 30;
 /// Change of what the built-in executor computes.
 #[derive(Clone, Debug)]
 enum Seed {
-    /// The output of this name is a multiple of what it should be.
+    /// Multiplies the output of this name by a factor.
     Scaled(String, f32),
-    /// The second output is a multiple of what it should be, if the first is computed in the same model.
+    /// Multiplies the second output by a factor, if the first is computed in the same model.
     Fused(String, String),
     /// A model that computes the output fails when it runs.
     Fails(String),

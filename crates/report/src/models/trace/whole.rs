@@ -48,19 +48,19 @@ pub struct TriedModel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TriedResult {
-    /// The outputs agree with those of the built-in executor.
+    /// The outputs agree with the built-in executor's.
     Runs,
-    /// It gives outputs, which the built-in executor cannot compute.
+    /// The runtime gives outputs, but the built-in executor cannot compute them.
     RunsUncompared,
-    /// It is loaded. It fails on generated inputs, which may not fit.
+    /// The runtime loads the model. It fails on generated inputs, which may not fit.
     Loads,
     /// The outputs differ.
     Wrong,
-    /// It is loaded, and fails on inputs on which the built-in executor runs it.
+    /// The runtime loads the model, and fails on inputs that the built-in executor accepts.
     Fails,
     /// The runtime ends without an answer.
     Crashes,
-    /// It is not loaded.
+    /// The runtime does not load the model.
     WillNotLoad,
 }
 
@@ -70,7 +70,8 @@ impl TriedModel {
     }
 }
 
-/// Runs a whole model on a runtime, on the given inputs, or on generated ones if there are none. `Err` has the reason why there is no result.
+/// Runs a whole model on a runtime, on the given inputs, or on generated ones if there are none. `Err` has the reason
+/// why there is no result.
 pub(in crate::models) fn try_model(
     probe: &RuntimeProbe,
     bytes: &Bytes,
@@ -154,8 +155,8 @@ impl Whole<'_> {
         Ok(TriedModel::new(TriedResult::Runs, None))
     }
 
-    /// Returns the first way to generate inputs on which the built-in executor runs the model, with its outputs. Degenerate ones count
-    /// if there are no others. Sizes for which a run takes too long are left out.
+    /// Returns the first way to generate inputs that the built-in executor runs the model on, with its outputs.
+    /// Degenerate ones count if there are no others. Sizes that make a run take too long are omitted.
     fn fitting(&self, plan: &InputPlan<'_>, tried: &mut TriedSizes<'_>) -> Result<Fitting, NoFitting> {
         let mut degenerate = None;
         for way in 0..plan.ways() {
@@ -348,7 +349,7 @@ mod tests {
         assert!(wrong.result == TriedResult::Wrong && wrong.message.unwrap().starts_with("output 'y': "));
     }
 
-    /// A network of images: a window of 7 x 7 behind convolutions that divide sizes by 32, and a list of 4000 classes.
+    /// A network for images: a window of 7 x 7 after convolutions that divide sizes by 32, and a list of 4000 classes.
     const IMAGES: &str = r#"<ir_version: 8, opset_import: ["" : 13]> g (float[N, 3, H, W] x, float[3, 3, 1, 1] w, float[3, 4000] c)
         => (float[N, 4000] y) {
         a = Conv <strides = [32, 32]> (x, w)

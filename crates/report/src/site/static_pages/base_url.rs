@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use crate::site::static_pages::address::encoded;
 
-/// Address at which a site is published, with a slash at its end: `https://example.org/onnx/`.
+/// Address of a published site, with a slash at its end: `https://example.org/onnx/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrl(String);
 

@@ -9,7 +9,7 @@ use crate::site::column::Column;
 use crate::site::severity::CellState;
 use crate::site::table::{CaseRow, Levels, VersionTable, states};
 
-/// Opset at which right operators are counted, as on the front page and by `list measured`.
+/// Opset for the number of right operators, as on the front page and in `list measured`.
 const OPSET: u32 = 21;
 
 /// Summary of an operator.

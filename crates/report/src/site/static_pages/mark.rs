@@ -1,4 +1,4 @@
-//! Marks of states: a sign, a name and numbers, which also a reader without colours tells apart.
+//! Marks of states: a sign, a name and numbers, which can be distinguished without colours.
 
 use crate::site::severity::{CellState, letter_of, state_of};
 use crate::site::static_pages::html::Html;

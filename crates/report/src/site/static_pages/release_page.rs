@@ -1,4 +1,4 @@
-//! Page of a release of ONNX: its opsets, new operators, and what changed in others.
+//! Page of a release of ONNX: its opsets, its new operators, and the changes of others.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::site::static_pages::error::StaticError;
 use crate::site::static_pages::html::Html;
 use crate::site::static_pages::page::Page;
 
-/// Release, with what it brought in each domain.
+/// Release with its changes in each domain.
 pub(crate) struct ReleaseChanges {
     /// The release.
     pub(crate) release: &'static Release,

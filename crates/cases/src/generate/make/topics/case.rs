@@ -59,7 +59,7 @@ impl Topic {
         Ok(case)
     }
 
-    /// Returns the values of the outputs: those of a run, with those in the file in their places.
+    /// Returns the values of the outputs: the results of a run, replaced by values in the file where it has some.
     fn values(&self, planned: &Planned<'_>, draft: &GraphDraft) -> Result<Vec<Named>, GenerateError> {
         let form = &planned.form;
         let written = |name: &String| {

@@ -15,7 +15,7 @@ use crate::generate::make::topics::draft::GraphDraft;
 use crate::generate::make::topics::model::is_tensor;
 use crate::generate::plan::graph_text::{FUNCTIONS, import};
 
-/// A context in which a graph is tried.
+/// A context that a graph is tried in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Context {
     /// Every value between nodes is an output, too.

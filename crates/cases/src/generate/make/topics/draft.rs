@@ -26,7 +26,7 @@ impl GraphDraft {
         self.inputs.iter().chain(&self.overridden).cloned().collect()
     }
 
-    /// Returns the names of values between nodes, which are no outputs, in order.
+    /// Returns the names of values between nodes that are not outputs, in order.
     pub(crate) fn intermediates(&self) -> Vec<String> {
         let produced = self.nodes.iter().flat_map(|node| &node.output).map(ToString::to_string);
         produced.filter(|name| !name.is_empty() && !self.outputs.contains(name)).collect()

@@ -54,10 +54,10 @@ pub(crate) enum FormError {
     /// No node reads an input or initializer.
     #[error("no node reads '{0}'")]
     UnreadValue(String),
-    /// An initializer is no tensor.
+    /// An initializer is not a tensor.
     #[error("the initializer '{0}' must be a tensor")]
     WeightType(String),
-    /// A type parameter has a value that is no element type.
+    /// The value of a type parameter is not an element type.
     #[error("'{0}' is not an element type")]
     Type(String),
     /// A value cannot be made.

@@ -1,4 +1,4 @@
-//! Rewrites: graphs after what optimizers do, right for the good form of a pattern and wrong for its near misses.
+//! Rewrites: graphs after an optimization that is correct for the good form of a pattern and wrong for its near misses.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::generate::make::topics::draft::GraphDraft;
 use crate::generate::make::topics::topic::{Planned, Topic};
 use crate::generate::plan::catalog::GenerateError;
 
-/// Outputs of a rewritten graph, beside those that its case expects.
+/// Outputs of a rewritten graph, next to those that its case expects.
 #[derive(Clone, Debug)]
 pub struct Rewritten {
     /// The case.

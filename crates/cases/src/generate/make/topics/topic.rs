@@ -111,7 +111,7 @@ pub fn topic_ids(topic: &Topic) -> Result<Vec<String>, GenerateError> {
 }
 
 impl Topic {
-    /// Returns the name of the topic, with which ids continue after the first part.
+    /// Returns the name of the topic, the second part of its ids.
     pub fn name(&self) -> &str {
         self.prefix.strip_prefix(self.family.prefix()).unwrap_or(&self.prefix).trim_start_matches('/')
     }
@@ -285,7 +285,7 @@ impl Topic {
         found.unwrap_or(place)
     }
 
-    /// Returns the first line behind the part that begins in a line, by the indentation.
+    /// Returns the first line after the part that begins in a line, by the indentation.
     fn line_after(&self, line: usize) -> usize {
         let indent = |line: &str| line.len() - line.trim_start().len();
         let mut lines = self.text.lines().enumerate().skip(line.saturating_sub(1));

@@ -57,7 +57,7 @@ pub(super) struct Plan {
     pub(super) extrapolation: f64,
 }
 
-/// One axis to resample.
+/// Input and output of an axis to resample.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     pub(super) axis: usize,
