@@ -261,8 +261,8 @@ impl Measurement {
 
     /// Returns true if the case was measured as it is now. `version` is its operator version, if it has one.
     pub fn was_measured(&self, id: CaseId<'_>, version: Option<&OperatorVersion>) -> bool {
-        self.entries.rest().is_in_scope(id.path)
-            && self.unchanged.as_ref().is_none_or(|unchanged| unchanged.contains(id, version))
+        self.unchanged.as_ref().is_none_or(|unchanged| unchanged.contains(id, version))
+            && self.entries.rest().is_in_scope(id.path)
     }
 
     /// Returns true if the runtime accepts files with this opset, in the lowest IR version that has it.
