@@ -1,5 +1,6 @@
 //! The measurement of one version of a runtime.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use onnx_conformance_cases::case::{Case, CaseId, Level};
@@ -244,6 +245,17 @@ impl Measurement {
             && self.was_measured(id, id.version().as_ref())
             && self.entries.about(&case.id) == Ok(None)
             && undeclared_feature(case, &self.takes).is_none()
+    }
+
+    /// Returns true if the runtime was given a case with this id and level in a file of this IR version and these opsets, was judged
+    /// by it, and passed.
+    pub fn passes_in(&self, id: &str, level: Level, ir: i64, opsets: &BTreeMap<String, i64>) -> bool {
+        let parsed = CaseId::parse(id);
+        self.judges(level)
+            && self.was_measured(parsed, parsed.version().as_ref())
+            && self.entries.about(id) == Ok(None)
+            && self.takes.has_ir(ir)
+            && opsets.iter().all(|(domain, opset)| self.takes.has_opset(domain, *opset))
     }
 
     #[cfg(test)]
