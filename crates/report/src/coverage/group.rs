@@ -31,13 +31,17 @@ pub(super) struct GroupCoverage {
 #[serde(deny_unknown_fields)]
 pub(super) struct OwnEvidence {
     /// The level.
+    #[serde(default, skip_serializing_if = "is_omitted")]
     level: Level,
     /// The sources that confirm every judged output.
+    #[serde(default, skip_serializing_if = "is_omitted")]
     pub(super) sources: BTreeSet<Evidence>,
     /// The judged outputs without a source.
+    #[serde(default, skip_serializing_if = "is_omitted")]
     pub(super) unconfirmed: Vec<String>,
-    /// Number of judged outputs.
-    pub(super) outputs: usize,
+    /// Number of judged outputs after the first.
+    #[serde(default, skip_serializing_if = "is_omitted")]
+    more_outputs: usize,
     /// IR version and opsets of the model, unless they are those that `records/` give.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     versions: Option<ModelVersions>,
@@ -73,10 +77,15 @@ impl OwnEvidence {
         Some(OwnEvidence {
             level: case.level,
             unconfirmed: unconfirmed.map(|(output, _)| (*output).to_owned()).collect(),
-            outputs: outputs.len(),
+            more_outputs: outputs.len().saturating_sub(1),
             versions: Some(own).filter(|own| ModelVersions::recorded(&case.id).as_ref() != Some(own)),
             sources: sources.into_iter().reduce(|common, sources| &common & &sources)?,
         })
+    }
+
+    /// Returns true if other outputs than those without a source are judged.
+    pub(super) fn is_partial(&self) -> bool {
+        self.unconfirmed.len() <= self.more_outputs
     }
 
     /// Returns the facts by which a runtime confirms the case with this id.
@@ -85,6 +94,11 @@ impl OwnEvidence {
             self.versions.clone().or_else(|| ModelVersions::recorded(id)).unwrap_or_default();
         Confirmable { level: self.level, ir, opsets }
     }
+}
+
+/// Returns true for a value that the text omits.
+pub(super) fn is_omitted<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl ModelVersions {
@@ -119,7 +133,7 @@ mod tests {
         let suite = Suite::new(vec![Box::new(Generated::embedded())]);
         let case = suite.find("ai.onnx/Abs-13/ranks/X=2x3x4/T=int8").unwrap().unwrap();
         let own = OwnEvidence::from_case(&case).unwrap();
-        assert_eq!((own.outputs, &own.versions), (1, &None));
+        assert_eq!((own.more_outputs, own.is_partial(), &own.versions), (0, own.unconfirmed.is_empty(), &None));
         let confirmable = own.confirmable(&case.id);
         assert_eq!((confirmable.ir, confirmable.opsets["ai.onnx"], confirmable.level), (7, 13, Level::Required));
         let other = OwnEvidence::from_case(&Case { id: "graph/x/T=int8".to_owned(), ..case }).unwrap();

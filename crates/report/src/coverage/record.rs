@@ -9,7 +9,7 @@ use onnx_conformance_cases::suite::{Suite, SuiteError, WrappedCases, digests_wit
 use onnx_conformance_reference::spec::{OperatorVersion, Specs};
 use serde::{Deserialize, Serialize};
 
-use crate::coverage::group::{GroupCoverage, OwnEvidence};
+use crate::coverage::group::{GroupCoverage, OwnEvidence, is_omitted};
 use crate::coverage::item::CoverageItem;
 use crate::coverage::reach::Reached;
 use crate::coverage::sizes::Sizes;
@@ -41,9 +41,13 @@ struct RecordedGroup {
     items: String,
     /// By operator version, a bit for each of its items, in hexadecimal digits.
     reached: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "is_omitted")]
     sizes: Sizes,
+    #[serde(default, skip_serializing_if = "is_omitted")]
     other: usize,
+    #[serde(default, skip_serializing_if = "is_omitted")]
     unjudged: usize,
+    #[serde(default, skip_serializing_if = "is_omitted")]
     refusals: BTreeMap<Level, usize>,
     own: Vec<OwnEvidence>,
     /// Position in `own`, from 1, or 0 if a case has none, and the number of cases in a row with it, in the order of ids.

@@ -88,8 +88,7 @@ impl Cases {
         if passing.is_empty() && !own.unconfirmed.is_empty() {
             let parsed = CaseId::parse(id);
             // If the other outputs are confirmed, those without evidence are named.
-            let is_partial = own.unconfirmed.len() < own.outputs;
-            let outputs = if is_partial { format!(" ({})", own.unconfirmed.join(", ")) } else { String::new() };
+            let outputs = if own.is_partial() { format!(" ({})", own.unconfirmed.join(", ")) } else { String::new() };
             let names = self.unconfirmed.entry(parsed.group().to_owned()).or_default();
             names.insert(format!("{}{outputs}", parsed.name()));
         }
