@@ -19,11 +19,14 @@ use onnx_conformance_subject::{Builtin, Stop};
 use serde_json::json;
 
 use crate::cli::coverage_text::{self, Format, Question};
-use crate::cli::progress::Progress;
+use crate::cli::progress::{Progress, Waiting};
 use crate::cli::screen::ScreenOptions;
 use crate::cli::suggest::note_nothing_matches;
 use crate::cli::usage::Usage;
 use crate::cli::{options, print};
+
+/// Number of cases whose recorded coverage takes seconds to read.
+const MANY_CASES: usize = 20_000;
 
 /// The options of `coverage`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
@@ -126,6 +129,7 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     let (operators, exclusions) = (arguments.selection.operators()?, exclusions(arguments)?);
     let survey = CoverageCollector::new(Specs::embedded(), &operators, &exclusions, &filter)?;
     let survey = survey.with_runtimes(&evidence);
+    let selected = plan.selected;
     let record = arguments.selection.sources.is_project().then(|| CoverageRecord::embedded(&suite)).transpose()?;
     let is_broken = match record.as_ref().filter(|_| !arguments.recount) {
         Some(record) => run_unrecorded(plan, record, &survey),
@@ -133,7 +137,7 @@ pub fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     };
     let unlike = record.filter(|_| arguments.recount).map(|record| survey.unlike(&record, filter.is_everything()));
     let is_recorded = note_unlike(&unlike.unwrap_or_default());
-    let coverage = survey.finish();
+    let coverage = finish(survey, selected);
     let is_complete = coverage.missing().is_empty() && coverage.unused_exclusions().is_empty();
     let code = match () {
         () if is_broken => exit::HARNESS,
@@ -164,8 +168,23 @@ fn print_texts(filter: &Filter, patterns: &[String]) -> anyhow::Result<()> {
 
 /// Takes the coverage of groups from the record, and runs the cases of the others. Returns true if cases cannot be loaded.
 fn run_unrecorded(mut plan: Plan<'_>, record: &CoverageRecord, survey: &CoverageCollector<'_>) -> bool {
+    let waiting = waiting(plan.selected, "reading the recorded coverage");
     survey.take_recorded(record, &mut plan);
+    drop(waiting);
     plan.selected > 0 && run_all(&plan, survey)
+}
+
+/// Counts what the cases cover, and what confirms them.
+fn finish(survey: CoverageCollector<'_>, selected: usize) -> Coverage<'_> {
+    let waiting = waiting(selected, "counting what confirms the cases");
+    let coverage = survey.finish();
+    drop(waiting);
+    coverage
+}
+
+/// Shows what is being done if there are many cases.
+fn waiting(selected: usize, what: &'static str) -> Option<Waiting> {
+    (selected > MANY_CASES).then(|| Waiting::new(what))
 }
 
 /// Prints a note about groups whose coverage differs from the record. Returns true if there is none.
