@@ -8,7 +8,9 @@ RUN apt-get update && apt-get install --yes --no-install-recommends python3-pip 
 RUN pip install --no-cache-dir --break-system-packages maturin==1.16.0
 WORKDIR /source
 COPY . .
-RUN python3 python/stage.py && maturin build --release --locked --out /wheels
+# The program that the pages of `report` run in a browser.
+RUN rustup target add wasm32-unknown-unknown && cargo build --locked --profile browser --target wasm32-unknown-unknown --package onnx-conformance-browser
+RUN python3 python/stage.py target/wasm32-unknown-unknown/browser/onnx_conformance_browser.wasm && maturin build --release --locked --out /wheels
 
 FROM python:3.12-slim-bookworm@sha256:782412e85d0f0984994c290652577d4018aff08145c85b262bb63dc0c7522254
 COPY --from=build /wheels /wheels

@@ -1062,6 +1062,17 @@ test("a model can be dropped on any page", async () => {
   await close(page);
 });
 
+test("a site without the program for browsers says so, and which one has it", async () => {
+  const page = await open("#/");
+  for (const address of ["#/model", "#/op/ai.onnx/Softmax?play=last_axis_by_default"]) {
+    await page.evaluate((to) => site.front().then((front) => { front.module = 0; location.hash = to; }), address);
+    const notice = page.locator("main .notice", { hasText: "cannot compute" });
+    assert.match(await notice.textContent(), /pip install onnx-conformance.*report --module FILE/, address);
+  }
+  assert.match(await page.locator("main h1").textContent(), /Softmax/);
+  await close(page);
+});
+
 test("any case is made in the browser", computed, async () => {
   const page = await open("#/case/ai.onnx/Sum-8/broadcast_known_values/T=double");
   assert.equal(await page.locator("#case-title").textContent(), "A case of this behaviour");

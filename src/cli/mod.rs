@@ -1,6 +1,7 @@
 //! Command line: one file per subcommand.
 
 mod body;
+pub mod browser_module;
 mod case_folder;
 mod check;
 mod command;

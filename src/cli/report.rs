@@ -12,7 +12,7 @@ use onnx_conformance_report::site::{BaseUrl, Column, Extra, write_site};
 use crate::cli::progress::Waiting;
 use crate::cli::standard_text::standard_texts;
 use crate::cli::usage::Usage;
-use crate::cli::{print, results_file};
+use crate::cli::{browser_module, print, results_file};
 
 /// Number of leading bytes of a front page that identify the site.
 const HEAD: u64 = 1 << 10;
@@ -36,13 +36,34 @@ pub struct Arguments {
     #[arg(long, value_name = "URL")]
     base_url: Option<BaseUrl>,
 
+    /// Program for browsers, with which the pages check models and run cases: onnx_conformance_browser.wasm of this version
+    /// [default: the one that is installed with this program]
+    #[arg(long, value_name = "FILE")]
+    module: Option<PathBuf>,
+
     /// Output folder. index.html is the front page
     #[arg(short, long, value_name = "DIR", default_value = "target/report")]
     output: PathBuf,
 }
 
+impl Arguments {
+    /// Returns the program for browsers that the options name.
+    pub fn named_module(&self) -> anyhow::Result<Option<Vec<u8>>> {
+        self.module.as_deref().map(browser_module::read).transpose()
+    }
+}
+
 pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
-    write(arguments, Extra::default())
+    let module = match arguments.named_module()? {
+        Some(module) => Some(module),
+        None => browser_module::installed()?,
+    };
+    let can_compute = module.is_some();
+    let code = write(arguments, Extra { module, ..Extra::default() })?;
+    if !can_compute {
+        print::note(browser_module::MISSING);
+    }
+    Ok(code)
 }
 
 /// Fails if the folder contains files other than an earlier site.

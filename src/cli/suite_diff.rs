@@ -20,12 +20,14 @@ pub(crate) struct SuiteDiff {
 impl SuiteDiff {
     /// Compares two versions. The later one is that of this program if none is given.
     pub(crate) fn new(from: &str, to: Option<&str>) -> anyhow::Result<SuiteDiff> {
-        let earlier = list(from, None)?;
-        let later = match to.unwrap_or(SUITE_VERSION) {
-            version if version == from => earlier.clone(),
-            version => list(version, Some(&earlier))?,
+        let (to, renames) = (to.unwrap_or(SUITE_VERSION), Renames::embedded());
+        let earlier = list(from)?;
+        let changes = match to {
+            to if to == from => Changes::between(&earlier, &earlier, renames),
+            to if is_in_progress(to) => Changes::since(&earlier, &suite_in_progress()?, renames)?,
+            to => Changes::between(&earlier, &list(to)?, renames),
         };
-        Ok(SuiteDiff { changes: Changes::between(&earlier, &later, Renames::embedded()) })
+        Ok(SuiteDiff { changes })
     }
 
     /// Prints the changes: text, with all behaviours or the first of each kind, or JSON with every case.
@@ -38,15 +40,21 @@ impl SuiteDiff {
     }
 }
 
-/// Returns the list of a version: a frozen one, or that of the cases in this program. Cases that an earlier list has are not made again.
-fn list(version: &str, earlier: Option<&FrozenList>) -> anyhow::Result<FrozenList> {
-    if version == SUITE_VERSION && !FrozenList::versions().any(|frozen| frozen == version) {
-        print::note(&format!("suite {version} is not frozen yet; its cases are those of this program"));
-        let suite = Suite::project(None, Generated::embedded())?;
-        return Ok(match earlier {
-            Some(earlier) => FrozenList::after(earlier, &suite)?,
-            None => FrozenList::new(&suite)?,
-        });
+/// Returns true if a version is that of this program and has no frozen list yet.
+fn is_in_progress(version: &str) -> bool {
+    version == SUITE_VERSION && FrozenList::versions().all(|frozen| frozen != version)
+}
+
+/// Returns the suite of this program, with a note that it has no frozen list yet.
+fn suite_in_progress() -> anyhow::Result<Suite> {
+    print::note(&format!("suite {SUITE_VERSION} is not frozen yet; its cases are those of this program"));
+    Ok(Suite::project(None, Generated::embedded())?)
+}
+
+/// Returns the list of a version: a frozen one, or that of the cases in this program.
+fn list(version: &str) -> anyhow::Result<FrozenList> {
+    if is_in_progress(version) {
+        return Ok(FrozenList::new(&suite_in_progress()?)?);
     }
     FrozenList::embedded(version).map_err(|error| match error {
         FrozenListError::NoVersion { .. } | FrozenListError::Later { .. } | FrozenListError::Unknown { .. } => {

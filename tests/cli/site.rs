@@ -130,6 +130,26 @@ fn results_that_do_not_fit_are_warned_of_and_not_mixed_in() {
 }
 
 #[test]
+fn a_site_without_the_program_for_browsers_has_a_note() {
+    assert_eq!(data("front")["module"], 0);
+    let note =
+        "note: the pages cannot compute in a browser, since this installation has no onnx_conformance_browser.wasm";
+    assert!(SITE.called.err.contains(note), "{}", SITE.called.err);
+}
+
+#[test]
+fn a_program_for_browsers_that_cannot_be_used_is_refused() {
+    let folder = Folder::new();
+    let (none, text, report) = (folder.file("none.wasm"), folder.write("text.wasm", "text"), folder.file("report"));
+    for (file, said) in
+        [(&none, "none.wasm: "), (&text, "text.wasm: is not WebAssembly; name the onnx_conformance_browser")]
+    {
+        call(&["report", "--module", file, "-o", &report]).expect(4, said);
+    }
+    assert!(!Path::new(&report).exists());
+}
+
+#[test]
 fn results_that_cannot_be_used_are_refused() {
     let folder = Folder::new();
     let report = folder.file("report");

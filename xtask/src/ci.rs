@@ -135,7 +135,7 @@ const STEPS: [Step; 18] = [
     Step {
         name: "cargo xtask coverage",
         lane: Lane::Users,
-        run: |arguments| slow(arguments, || this(&["coverage", "--check"])),
+        run: |arguments| slow(arguments, || this(&["coverage", "--check", "--recount"])),
     },
     Step { name: "cargo xtask faults", lane: Lane::Users, run: |arguments| slow(arguments, || this(&["faults"])) },
     Step {

@@ -11,6 +11,7 @@ use onnx_conformance_check::RuleId;
 use onnx_conformance_harness::measure::{MeasuredDigests, Measurements, UNCHANGED, UnchangedLine, updated_lines};
 use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Releases, Specs};
 use onnx_conformance_report::checkers::PATH as CHECKERS;
+use onnx_conformance_report::coverage::coverage_record;
 use onnx_conformance_report::known_graphs;
 use onnx_conformance_subject::AdapterFile;
 use onnx_conformance_subject::message::{self, Answer, Started};
@@ -71,6 +72,7 @@ const FILES: &[Generated] = &[
     Generated { path: "docs/errata.md", text: errata::page },
     Generated { path: "docs/versions.md", text: changes },
     Generated { path: "records/others.txt", text: others },
+    Generated { path: "records/coverage.txt", text: coverage },
     Generated { path: "specs/schema/op.json", text: json_schema::<OperatorFile> },
     Generated { path: "specs/schema/version.json", text: json_schema::<OpSpec> },
     Generated { path: "specs/schema/recipes.json", text: json_schema::<RecipesFile> },
@@ -97,6 +99,11 @@ fn changes() -> Result<String> {
 /// Digests of the cases of no operator.
 fn others() -> Result<String> {
     Ok(record_of_others()?)
+}
+
+/// Coverage of the cases of each group.
+fn coverage() -> Result<String> {
+    Ok(coverage_record()?)
 }
 
 /// The page of traps with a new table.

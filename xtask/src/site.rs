@@ -1,20 +1,16 @@
 //! `cargo xtask site`: the site of `onnx-conformance report` with the program that its pages run in a browser.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use onnx_conformance::cli::report;
+use onnx_conformance::cli::{browser_module, report};
 use onnx_conformance_report::site::Extra;
 
 use crate::workspace;
 
 /// Rust target of browsers.
 const TARGET: &str = "wasm32-unknown-unknown";
-
-/// Maximum size of the program in bytes. A third of it is downloaded, since it is compressed.
-const MAX_BYTES: usize = 12_000_000;
 
 /// Options of the task.
 #[derive(clap::Args)]
@@ -26,11 +22,21 @@ pub(crate) struct Arguments {
 
 /// Writes the site.
 pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
-    report::write(&arguments.report, Extra { module: module()?, ..Extra::default() })
+    let module = match arguments.report.named_module()? {
+        Some(named) => Some(named),
+        None => module()?,
+    };
+    report::write(&arguments.report, Extra { module, ..Extra::default() })
 }
 
-/// Builds the program for browsers. Returns `None` and prints a note if the target's standard library is not installed.
+/// Builds the program for browsers and reads it; see [`build_module`].
 pub(crate) fn module() -> Result<Option<Vec<u8>>> {
+    build_module()?.map(|path| browser_module::read(&path)).transpose()
+}
+
+/// Builds the program for browsers and returns its path. Returns `None` and prints a note if the target's standard library is not
+/// installed.
+pub(crate) fn build_module() -> Result<Option<PathBuf>> {
     let asked = Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
     let library = asked.context("cannot start rustc")?.stdout;
     if !Path::new(String::from_utf8_lossy(&library).trim()).is_dir() {
@@ -42,8 +48,5 @@ pub(crate) fn module() -> Result<Option<Vec<u8>>> {
     let status =
         Command::new("cargo").args(build).current_dir(workspace::root()).status().context("cannot start cargo")?;
     ensure!(status.success(), "the program for the browser cannot be built: cargo ended with {status}");
-    let path = workspace::target().join(TARGET).join("browser/onnx_conformance_browser.wasm");
-    let module = fs::read(&path).with_context(|| path.display().to_string())?;
-    ensure!(module.len() <= MAX_BYTES, "{}: {} bytes, over the limit of {MAX_BYTES}", path.display(), module.len());
-    Ok(Some(module))
+    Ok(Some(workspace::target().join(TARGET).join("browser").join(browser_module::FILE)))
 }

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use walkdir::WalkDir;
 
 use crate::adapters::VersionsFile;
-use crate::{python, workspace};
+use crate::{python, site, workspace};
 
 /// The build tool for wheels.
 const MATURIN: &str = "maturin==1.16.0";
@@ -84,10 +84,13 @@ pub(crate) struct Arguments {
 
 /// Builds and tests the wheel.
 pub(crate) fn main(arguments: &Arguments) -> Result<()> {
-    let wheel = build(&arguments.profile)?;
+    let module = site::build_module()?;
+    let wheel = build(&arguments.profile, module.as_deref())?;
     let size = fs::metadata(&wheel)?.len();
     anstream::println!("{}: {:.1} MB", wheel.display(), f64::from(u32::try_from(size)?) / 1e6);
-    try_out(&wheel)
+    let user = install(&wheel)?;
+    try_out(&user, &wheel)?;
+    try_site(&user, module.is_some())
 }
 
 /// Returns the interpreter of the environment with maturin, which is created if it is missing.
@@ -95,14 +98,14 @@ pub(crate) fn environment() -> Result<PathBuf> {
     python::environment("maturin", &[MATURIN])
 }
 
-/// Builds the wheel, the only file in its folder.
-fn build(profile: &str) -> Result<PathBuf> {
+/// Builds the wheel, the only file in its folder, with this program for browsers.
+fn build(profile: &str, module: Option<&Path>) -> Result<PathBuf> {
     let out = workspace::target().join("wheels");
     if out.exists() {
         fs::remove_dir_all(&out)?;
     }
     let python = environment()?;
-    succeed(Command::new(&python).arg("python/stage.py").current_dir(workspace::root()))?;
+    succeed(Command::new(&python).arg("python/stage.py").args(module).current_dir(workspace::root()))?;
     let maturin = programs(&python).join(if cfg!(windows) { "maturin.exe" } else { "maturin" });
     let mut build = Command::new(maturin);
     build.args(["build", "--locked", "--profile", profile, "--out"]).arg(&out).current_dir(workspace::root());
@@ -124,8 +127,8 @@ fn workspace_cargo() -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Installs the wheel in an empty environment, and follows the documents.
-fn try_out(wheel: &Path) -> Result<()> {
+/// Installs the wheel in an empty environment.
+fn install(wheel: &Path) -> Result<User> {
     let home = workspace::target().join("wheel-test");
     if home.exists() {
         fs::remove_dir_all(&home)?;
@@ -136,6 +139,11 @@ fn try_out(wheel: &Path) -> Result<()> {
     let python = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     let user = User { programs: programs(&python), folder };
     user.pip(&[&wheel.display().to_string()])?;
+    Ok(user)
+}
+
+/// Calls the installed program, and follows the documents.
+fn try_out(user: &User, wheel: &Path) -> Result<()> {
     let program = "onnx-conformance";
     ensure!(user.call(program, &["--version"])?.contains("suite "), "--version names no suite");
     user.call("python", &["-c", DESCRIPTION])?;
@@ -147,7 +155,7 @@ fn try_out(wheel: &Path) -> Result<()> {
         !missing.status.success() && said.contains("pip install onnxruntime"),
         "without the runtime, the message is: {said}"
     );
-    test_api(&user, PYTEST)?;
+    test_api(user, PYTEST)?;
     fs::write(user.folder.join("my_adapter.py"), "import onnx_conformance_adapter\n")?;
     for (command, arguments) in [
         ("python", ["-c", "import onnx_conformance.pytest as it; it.backend('some.module')", "", ""]),
@@ -169,18 +177,33 @@ fn try_out(wheel: &Path) -> Result<()> {
     let tests = user.call("python", &[&RUN_TESTS[..], &["test_conformance.py"]].concat())?;
     ensure!(tests.contains("2 passed"), "output of pytest: {tests}");
     // Again, with the models of the onnx package.
-    test_api(&user, MYPY)?;
+    test_api(user, MYPY)?;
     let package = workspace::root().join(PACKAGE).display().to_string();
     for code in ["api", &package] {
         // The package for adapters, which the backend imports, has no annotations.
         let silent = ["--follow-imports", "silent"];
         user.call("python", &[&["-m", "mypy", "--strict", "--no-incremental"][..], &silent, &[code]].concat())?;
     }
-    follow(&user)?;
+    follow(user)?;
     // The document installs the package by name, which pip finds installed. An index may have another one.
     let installed = user.call("python", &["-m", "pip", "freeze"])?;
     let name = wheel.file_name().unwrap_or_default().to_string_lossy();
     ensure!(installed.contains(&*name), "the document replaced the wheel: {installed}");
+    Ok(())
+}
+
+/// Writes the site. Its pages can compute in a browser exactly if the wheel has the program for browsers.
+fn try_site(user: &User, has_module: bool) -> Result<()> {
+    let said = user.call("onnx-conformance", &["report", "-o", "site"])?;
+    let can_compute = user.folder.join("site/data/module/0.js").is_file();
+    ensure!(
+        can_compute == has_module,
+        "program for browsers in the wheel: {has_module}, in the site: {can_compute}\n{said}"
+    );
+    ensure!(
+        said.contains("report --module FILE") != has_module,
+        "the note about the program for browsers is wrong: {said}"
+    );
     Ok(())
 }
 

@@ -10,8 +10,27 @@ const FOLDER: &str = "ONNX_CONFORMANCE_ADAPTERS";
 /// Environment variable with the Python for adapters that have no environment of their own.
 const PYTHON: &str = "ONNX_CONFORMANCE_PYTHON";
 
-/// Folder of adapters in the current folder.
+/// Folder of adapters: in the current folder, and with the files that are installed with the program.
 const HERE: &str = "adapters";
+
+/// Folder of a package's files, from the folder `bin` in which it installs the program.
+const SHARED: &str = "../share/onnx-conformance";
+
+/// Returns the folders of files that are installed with the program, in search order: its own folder, and
+/// `share/onnx-conformance` if a package manager installs the program in `bin`.
+pub fn installed_folders() -> [PathBuf; 2] {
+    folders_of(&programs())
+}
+
+/// Returns the folder of the program. A package manager may link to the program from elsewhere.
+fn programs() -> PathBuf {
+    let program = env::current_exe().and_then(|program| program.canonicalize()).unwrap_or_default();
+    program.parent().unwrap_or(Path::new("")).to_owned()
+}
+
+fn folders_of(programs: &Path) -> [PathBuf; 2] {
+    [programs.to_owned(), programs.join(SHARED)]
+}
 
 /// The folders of adapters, in search order, and a Python for adapters without an environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,10 +48,8 @@ impl Adapters {
     /// `share/onnx-conformance/adapters`, if a package manager installs the program in `bin`. Adapters in `adapters` of
     /// the current folder are not trusted, and are started only by path.
     pub fn installed() -> Adapters {
-        // A package manager may link to the program from elsewhere.
-        let program = env::current_exe().and_then(|program| program.canonicalize()).unwrap_or_default();
         let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
-        Adapters::from_settings(program.parent().unwrap_or(Path::new("")), set(FOLDER), set(PYTHON))
+        Adapters::from_settings(&programs(), set(FOLDER), set(PYTHON))
     }
 
     /// Returns the installed adapters, followed by those in `adapters` of the current folder.
@@ -43,7 +60,7 @@ impl Adapters {
     }
 
     fn from_settings(programs: &Path, folder: Option<OsString>, python: Option<OsString>) -> Adapters {
-        let near_program = [programs.join("adapters"), programs.join("../share/onnx-conformance/adapters")];
+        let near_program = folders_of(programs).map(|folder| folder.join(HERE));
         let folders = folder.map(PathBuf::from).into_iter().chain(near_program).collect();
         let names = if cfg!(windows) { ["python.exe", "../python.exe"] } else { ["python3", "python"] };
         let mut candidates = names.iter().map(|name| programs.join(name));

@@ -86,7 +86,7 @@ pub use worker::Limits;
 #[doc(hidden)]
 pub use accepted::{accepted, probe_if_undeclared};
 #[doc(hidden)]
-pub use adapters::Adapters;
+pub use adapters::{Adapters, installed_folders};
 #[doc(hidden)]
 pub use builtin::{Builtin, LoadedModel};
 #[doc(hidden)]

@@ -60,6 +60,15 @@ impl PathGlob {
         Ok(PathGlob { start, form: Form::Other(Box::new(globs(pattern)?), OnceLock::new()) })
     }
 
+    /// Returns the part of a glob for everything with this part below a path: `T=int8` of `ai.onnx/Abs-13/**/T=int8`; `None` for
+    /// other globs.
+    pub fn part(&self) -> Option<&str> {
+        match &self.form {
+            Form::Parts(parts) if !parts.contains('/') => Some(parts),
+            _ => None,
+        }
+    }
+
     /// Returns true if an id matches.
     pub fn matches(&self, id: &str) -> bool {
         let Some(rest) = id.strip_prefix(&self.start) else { return false };

@@ -53,7 +53,8 @@ pub use profile::{Profile, is_in_float, is_in_type};
 pub use recorded_case::{CaseFacts, Needs, RecordedCase, opset_of};
 pub use recorded_others::{digests_of_others, record_of_others, recorded_digests_of_others};
 pub use records::{
-    OperatorRecord, VersionRecord, later_texts, recorded_cases, recorded_digests, records, stale_records,
+    OperatorRecord, VersionRecord, digests_with_sources, later_texts, recorded_cases, recorded_digests, records,
+    stale_records,
 };
 pub use releases::{
     FullTest, Pack, PackError, PackedObject, Release, ReleaseIndex, Releases, Test, Tolerance, release_key, sha256,

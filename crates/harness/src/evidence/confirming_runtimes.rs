@@ -1,7 +1,9 @@
 //! Evidence from other runtimes. A measurement lists exactly the cases that its runtime does not pass. Its version therefore
 //! confirms every judged case that is not listed.
 
-use onnx_conformance_cases::case::{Case, Evidence};
+use std::collections::BTreeMap;
+
+use onnx_conformance_cases::case::{Case, Evidence, Level};
 
 use crate::expectations::ExpectationError;
 use crate::measure::{Measurement, Measurements};
@@ -38,6 +40,18 @@ impl ConfirmingRuntimes<'_> {
         ConfirmingRuntimes::default()
     }
 
+    /// Returns the runtimes that pass a case with this id and level in a file of this IR version and these opsets.
+    pub fn passing<'b>(
+        &'b self,
+        id: &'b str,
+        level: Level,
+        ir: i64,
+        opsets: &'b BTreeMap<String, i64>,
+    ) -> impl Iterator<Item = &'b Evidence> {
+        let passing = self.0.iter().filter(move |(_, measurement)| measurement.passes_in(id, level, ir, opsets));
+        passing.map(|(evidence, _)| evidence)
+    }
+
     /// Returns each confirming runtime with its version.
     pub fn versions(&self) -> impl Iterator<Item = (&Evidence, &str)> {
         self.0.iter().map(|(evidence, measurement)| (evidence, measurement.version()))
@@ -64,7 +78,7 @@ mod tests {
 
     use super::*;
     use crate::measure::MeasuredDigests;
-    use onnx_conformance_cases::case::{Expected, Level};
+    use onnx_conformance_cases::case::Expected;
     use onnx_conformance_cases::suite::{Generated, Suite};
     use onnx_conformance_subject::CiCases;
 

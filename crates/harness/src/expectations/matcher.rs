@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
 
 use globset::{Glob, GlobMatcher};
-use onnx_conformance_cases::case::{Variant, folders};
-use onnx_conformance_cases::suite::{Filter, FilterError, PathGlob, loose_glob, wildcard};
+use onnx_conformance_cases::case::Variant;
+use onnx_conformance_cases::suite::{Filter, FilterError, loose_glob, wildcard};
 use onnx_conformance_subject::Declaration;
 
 use crate::expectations::condition::Condition;
+use crate::expectations::entries_by_id::EntriesById;
 use crate::expectations::entry::{Entry, EntryFault, literal};
 use crate::expectations::file::{ExpectationError, Expectations, HeaderFault};
 use crate::run::{CaseResult, Outcome, ProcessorFeature, ProcessorFeatures};
@@ -33,18 +34,6 @@ pub struct ExpectationMatcher {
     feature_globs: Vec<FeatureGlob>,
     /// Entries that select by outcome and message.
     by_message: HashMap<Outcome, Vec<usize>>,
-}
-
-/// Entries that select cases by id: by the id or the path of a group, or by the folder before the first wildcard of a glob.
-type EntriesById = HashMap<String, EntriesOfPath>;
-
-/// Positions of the entries of a path.
-#[derive(Debug, Default)]
-struct EntriesOfPath {
-    /// Entries that name the path itself.
-    named: Vec<usize>,
-    /// Entries with a glob in this folder.
-    globs: Vec<(usize, PathGlob)>,
 }
 
 /// Verdict: the outcome of a case compared with the expectation.
@@ -140,15 +129,7 @@ impl ExpectationMatcher {
         match (&entry.cases, &entry.unsupported) {
             (Some(pattern), _) => {
                 let (pattern, variant) = Variant::split_id(pattern);
-                let entries = self.by_id.entry(variant).or_default();
-                if let Some(path) = literal(pattern) {
-                    entries.entry(path.trim_end_matches('/').to_owned()).or_default().named.push(index);
-                } else {
-                    let start = pattern.get(..wildcard(pattern)).unwrap_or_default();
-                    let folder = folders(start).next_back().unwrap_or_default().to_owned();
-                    let glob = PathGlob::new(pattern)?;
-                    entries.entry(folder).or_default().globs.push((index, glob));
-                }
+                self.by_id.entry(variant).or_default().add(index, pattern)?;
             }
             (None, Some(what)) => {
                 if let Some(text) = literal(what) {
@@ -251,22 +232,12 @@ impl ExpectationMatcher {
     }
 
     fn at_path(&self, path: &str, variant: Variant) -> impl Iterator<Item = usize> {
-        let entries = self.by_id.get(&variant).and_then(|entries| entries.get(path));
-        entries.into_iter().flat_map(|entries| entries.named.iter().copied())
+        self.by_id.get(&variant).into_iter().flat_map(move |entries| entries.named(path))
     }
 
     /// Returns the positions of the entries that select a case by its id, the most precise first.
     fn about<'a>(&'a self, id: &'a str, variant: Variant) -> impl Iterator<Item = usize> + 'a {
-        // A glob with a leading wildcard has no folder.
-        let above = || folders(id).rev().chain([""]);
-        let entries = self.by_id.get(&variant).into_iter();
-        entries.flat_map(move |entries| {
-            let of_folders = std::iter::once(id).chain(above()).filter_map(|folder| entries.get(folder));
-            of_folders.flat_map(move |of_folder| {
-                let globs = of_folder.globs.iter().filter(move |(_, glob)| glob.matches(id)).map(|(index, _)| *index);
-                of_folder.named.iter().copied().chain(globs)
-            })
-        })
+        self.by_id.get(&variant).into_iter().flat_map(move |entries| entries.about(id))
     }
 
     /// Returns the entry for the outcome and the message of this case.

@@ -3,6 +3,7 @@
 mod answers;
 mod condition;
 mod doubts;
+mod entries_by_id;
 mod entry;
 mod file;
 mod gate;

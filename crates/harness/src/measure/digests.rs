@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use onnx_conformance_cases::case::CaseId;
 use onnx_conformance_cases::suite::{WrappedCases, recorded_digests, recorded_digests_of_others};
@@ -56,6 +57,19 @@ impl UnchangedCases {
             None => self.contains(id, None),
         }
     }
+}
+
+/// Returns the name of the digest that covers a case: its operator version, its topic such as `graph/reshapes`, or the first part of
+/// its id.
+pub fn digest_name(id: &str) -> String {
+    static OTHERS: OnceLock<BTreeSet<&str>> = OnceLock::new();
+    let id = CaseId::parse(id);
+    if let Some(version) = id.version() {
+        return version.qualified();
+    }
+    let others = OTHERS.get_or_init(|| recorded_digests_of_others().map(|(name, _)| name).collect());
+    let found = beginnings(id).into_iter().find(|name| others.contains(name));
+    found.unwrap_or_else(|| first_part(id.path)).to_owned()
 }
 
 /// Returns the names that a digest of a case of no operator may have: its topic, such as `graph/reshapes`, or the first part
@@ -205,6 +219,19 @@ fn newest_opsets() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_case_has_the_digest_of_its_version_topic_or_beginning() {
+        for (id, expected) in [
+            ("ai.onnx/Abs-13/ranks/X=2x3x4/T=int8", "ai.onnx/Abs-13"),
+            ("graph/reshapes/x/good/T=float", "graph/reshapes"),
+            ("graph/wrapped/ai.onnx/Abs-13/x", "graph/wrapped"),
+            ("onnx-1.23.2/node/test_abs", "onnx-1.23.2"),
+            ("hostile/depth/subgraphs_30", "hostile"),
+        ] {
+            assert_eq!(digest_name(id), expected);
+        }
+    }
 
     #[test]
     fn digests_read_back_and_tell_what_has_changed() {

@@ -1,5 +1,6 @@
 //! The measurement of one version of a runtime.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use onnx_conformance_cases::case::{Case, CaseId, Level};
@@ -246,6 +247,17 @@ impl Measurement {
             && undeclared_feature(case, &self.takes).is_none()
     }
 
+    /// Returns true if the runtime was given a case with this id and level in a file of this IR version and these opsets, was judged
+    /// by it, and passed.
+    pub fn passes_in(&self, id: &str, level: Level, ir: i64, opsets: &BTreeMap<String, i64>) -> bool {
+        let parsed = CaseId::parse(id);
+        self.judges(level)
+            && self.was_measured(parsed, parsed.version().as_ref())
+            && self.entries.about(id) == Ok(None)
+            && self.takes.has_ir(ir)
+            && opsets.iter().all(|(domain, opset)| self.takes.has_opset(domain, *opset))
+    }
+
     #[cfg(test)]
     pub(super) fn unreadable(&self) -> Vec<&str> {
         self.entries.unreadable()
@@ -262,8 +274,8 @@ impl Measurement {
     /// Returns true if the case has not changed since it was measured. `version` is its operator version, if it has
     /// one.
     pub fn was_measured(&self, id: CaseId<'_>, version: Option<&OperatorVersion>) -> bool {
-        self.entries.rest().is_in_scope(id.path)
-            && self.unchanged.as_ref().is_none_or(|unchanged| unchanged.contains(id, version))
+        self.unchanged.as_ref().is_none_or(|unchanged| unchanged.contains(id, version))
+            && self.entries.rest().is_in_scope(id.path)
     }
 
     /// Returns true if the runtime accepts files with this opset, in the lowest IR version that has it.

@@ -21,7 +21,7 @@ mod unchanged;
 pub use accuracy::{AccuracyError, BoundUse, MeasuredAccuracy};
 pub use answer::{NodeAnswer, NodeVerdict};
 pub use conformance::{Conformance, OperatorConformance, is_required};
-pub use digests::MeasuredDigests;
+pub use digests::{MeasuredDigests, digest_name};
 pub use earlier_answers::{AskedParts, EarlierAnswers};
 pub use history::{History, VersionOutcomes};
 pub use levels::{LevelFailures, Levels};

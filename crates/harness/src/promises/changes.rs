@@ -130,6 +130,17 @@ impl Changes {
         Changes { from: from.suite.clone(), to: to.suite.clone(), cases, renamed }
     }
 
+    /// Adds new cases.
+    #[must_use]
+    pub(super) fn with_new(mut self, ids: Vec<String>) -> Changes {
+        if !ids.is_empty() {
+            let new = self.cases.entry(Kind::New).or_default();
+            new.extend(ids);
+            new.sort_unstable();
+        }
+        self
+    }
+
     /// Returns the number of cases with a change of this kind.
     pub fn count(&self, kind: Kind) -> usize {
         self.cases.get(&kind).map_or(0, Vec::len)

@@ -104,33 +104,13 @@ impl FrozenList {
 
     /// Makes the list of a suite. This generates all its cases, so it takes as long.
     pub fn new(suite: &Suite) -> Result<FrozenList, FrozenListError> {
-        FrozenList::after(&FrozenList { suite: String::new(), cases: BTreeMap::new() }, suite)
-    }
-
-    /// Makes the list of a suite with the embedded specs. Operator versions whose cases are the same in an earlier list, by their
-    /// levels and digests in `records/`, are copied from it.
-    pub fn after(earlier: &FrozenList, suite: &Suite) -> Result<FrozenList, FrozenListError> {
         let chosen = suite.choose(&Filter::default())?;
         let frozen = |(source, group, _): &SelectedGroup<'_>| {
-            if let Some(same) = earlier.recorded(&group.name) {
-                return Ok(same);
-            }
             let cases = source.load(group, &|_| true)?;
             Ok(cases.iter().map(|case| (case.id.clone(), FrozenCase::new(case))).collect::<Vec<_>>())
         };
         let made = map_items(None, &chosen, frozen).into_iter().collect::<Result<Vec<_>, SuiteError>>()?;
         Ok(FrozenList { suite: SUITE_VERSION.to_owned(), cases: made.into_iter().flatten().collect() })
-    }
-
-    /// Returns the cases of an operator version if the list has all its cases in `records/`, with the same levels and
-    /// digests.
-    fn recorded(&self, group: &str) -> Option<Vec<(String, FrozenCase)>> {
-        let version: OperatorVersion = group.parse().ok()?;
-        let same = |case: &RecordedCase| {
-            let frozen = self.cases.get(&case.id).filter(|frozen| is_recorded_as(frozen, case))?;
-            Some((case.id.clone(), *frozen))
-        };
-        recorded_cases(&version).iter().map(same).collect()
     }
 
     /// Parses the output of `to_text`.
@@ -178,7 +158,7 @@ impl FrozenList {
 }
 
 /// Returns true if a case has the level and the digest of the list in `records/`, too.
-fn is_recorded_as(frozen: &FrozenCase, case: &RecordedCase) -> bool {
+pub(super) fn is_recorded_as(frozen: &FrozenCase, case: &RecordedCase) -> bool {
     (frozen.level, frozen.digest) == (case.facts.level, case.digest)
 }
 
@@ -243,7 +223,6 @@ mod tests {
             list.contradictions().into_iter().filter(is_of_abs).collect()
         };
         assert_eq!(of_abs(&list), Vec::<String>::new());
-        assert_eq!(list.recorded("ai.onnx/Abs-13").map(|same| same.len()), Some(recorded.len()));
         let [changed, lost, raised] = [0, 1, 2].map(|at| recorded[at].id.clone());
         list.cases.insert(changed.clone(), frozen(&recorded[0], recorded[1].digest));
         list.cases.remove(&lost);
@@ -253,7 +232,6 @@ mod tests {
         let mut expected = vec![changed, lost, raised, gone];
         expected.sort_unstable();
         assert_eq!(of_abs(&list), expected);
-        assert_eq!(list.recorded("ai.onnx/Abs-13"), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Promises of the suite: the frozen list of each version, and what changed between two of them.
 
 mod changes;
+mod current;
 mod frozen_list;
 mod renames;
 mod since;

@@ -4,19 +4,21 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use onnx_conformance_cases::case::{Case, CaseId};
+use serde::{Deserialize, Serialize};
 
 /// Maximum number of elements of each column except the last.
 const UP_TO: [usize; 4] = [32, 256, 4096, 65_536];
 
 /// Number of cases of an operator by the element count of their largest value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Row {
     columns: [usize; UP_TO.len() + 1],
     largest: usize,
 }
 
 /// Histogram of the largest value of each generated case that runs, by operator.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Sizes(BTreeMap<String, Row>);
 
 impl Sizes {
@@ -27,13 +29,17 @@ impl Sizes {
         row.add(largest(case));
     }
 
+    /// Adds other cases.
+    pub(super) fn merge(&mut self, other: &Sizes) {
+        for (operator, row) in &other.0 {
+            self.0.entry(operator.clone()).or_default().merge(row);
+        }
+    }
+
     /// Formats a line per operator, and one for all of them.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut all = Row::default();
-        for row in self.0.values() {
-            all.largest = all.largest.max(row.largest);
-            all.columns.iter_mut().zip(row.columns).for_each(|(sum, count)| *sum += count);
-        }
+        self.0.values().for_each(|row| all.merge(row));
         let mut head = format!("{:<44}", "elements of the largest value");
         for most in UP_TO {
             let _ = write!(head, "{:>9}", format!("<= {most}"));
@@ -49,6 +55,13 @@ impl Row {
         let column = UP_TO.iter().position(|most| largest <= *most).unwrap_or(UP_TO.len());
         self.columns[column] += 1;
         self.largest = self.largest.max(largest);
+    }
+
+    fn merge(&mut self, other: &Row) {
+        self.largest = self.largest.max(other.largest);
+        for (sum, count) in self.columns.iter_mut().zip(other.columns) {
+            *sum += count;
+        }
     }
 
     fn line(&self, name: &str) -> String {

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use onnx_conformance_cases::case::{Evidence, Level};
+use onnx_conformance_cases::case::{CaseId, Evidence, Level};
+use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_reference::spec::OperatorVersion;
 
 use crate::coverage::exclusions::Exclusions;
+use crate::coverage::group::{Confirmable, GroupCoverage, OwnEvidence};
 use crate::coverage::item::{CoverageItem, CoverageKind};
 use crate::coverage::reach::Reached;
 use crate::coverage::sizes::Sizes;
@@ -54,6 +56,46 @@ pub struct Count {
     pub excused: usize,
     /// Number of all items.
     pub all: usize,
+}
+
+impl CoverageTotals {
+    /// Adds the cases of a group, with the evidence of these runtimes.
+    pub(super) fn add(&mut self, group: GroupCoverage, runtimes: Option<&ConfirmingRuntimes<'_>>) {
+        for (version, items) in group.reached {
+            self.reached.entry(version).or_default().extend(items);
+        }
+        self.sizes.merge(&group.sizes);
+        let cases = &mut self.cases;
+        cases.passed += group.cases.len() - group.other;
+        cases.other += group.other;
+        cases.unjudged += group.unjudged;
+        for (level, count) in group.refusals {
+            *cases.refusals.entry(level).or_default() += count;
+        }
+        for (id, own) in group.cases {
+            if let Some(own) = own {
+                cases.add_evidence(&id, own, runtimes);
+            }
+        }
+    }
+}
+
+impl Cases {
+    fn add_evidence(&mut self, id: &str, own: OwnEvidence, runtimes: Option<&ConfirmingRuntimes<'_>>) {
+        let Confirmable { level, ir, opsets } = own.confirmable(id);
+        let passing = runtimes.into_iter().flat_map(|runtimes| runtimes.passing(id, level, ir, &opsets));
+        let passing: Vec<Evidence> = passing.cloned().collect();
+        if passing.is_empty() && !own.unconfirmed.is_empty() {
+            let parsed = CaseId::parse(id);
+            // If the other outputs are confirmed, those without evidence are named.
+            let outputs = if own.is_partial() { format!(" ({})", own.unconfirmed.join(", ")) } else { String::new() };
+            let names = self.unconfirmed.entry(parsed.group().to_owned()).or_default();
+            names.insert(format!("{}{outputs}", parsed.name()));
+        }
+        for evidence in own.sources.into_iter().chain(passing) {
+            *self.by_evidence.entry(evidence).or_default() += 1;
+        }
+    }
 }
 
 impl Coverage<'_> {

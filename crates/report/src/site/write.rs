@@ -21,6 +21,7 @@ use onnx_conformance_reference::spec::{LookupError, OperatorVersion, Specs, Text
 use rayon::prelude::*;
 use serde::Serialize;
 
+use crate::checkers;
 use crate::coverage::{OperatorText, TextError};
 use crate::site::column::{Column, make_keys_unique};
 use crate::site::columns::ShownColumns;
@@ -105,7 +106,7 @@ pub enum SiteError {
         /// The cause.
         error: std::io::Error,
     },
-    /// The data of a page cannot be written as JSON.
+    /// The data of a page cannot be read or written as JSON.
     #[error("{path}: {error}")]
     Json {
         /// The file.
@@ -152,6 +153,7 @@ impl From<ToolsError> for SiteError {
                 SiteError::Expectations(error)
             }
             ToolsError::Findings(error) => SiteError::Findings(error),
+            ToolsError::Checkers { error } => SiteError::Json { path: checkers::PATH.to_owned(), error },
             ToolsError::Overview(ToolOverviewError::Suite(error)) => SiteError::Suite(error),
         }
     }

@@ -105,6 +105,6 @@
   };
 
   /** Notice on a site without the program. */
-  site.withoutModule = () => site.el("p", { class: "notice" }, "These pages were created without the program that computes in the browser. ",
-    site.code("cargo xtask site"), " includes it after ", site.code("rustup target add wasm32-unknown-unknown"), ".");
+  site.withoutModule = () => site.el("p", { class: "notice" }, "This site cannot compute in a browser, since it was written without the program for that; the package of ",
+    site.code("pip install onnx-conformance"), " writes it into a site, and so does ", site.code("report --module FILE"), ".");
 })();
