@@ -36,7 +36,7 @@ pub struct Arguments {
     #[arg(long, value_name = "URL")]
     base_url: Option<BaseUrl>,
 
-    /// Program for browsers, with which the pages check models and run cases: onnx_conformance_browser.wasm of this version
+    /// Program for browsers, with which the pages check models and run cases: `onnx_conformance_browser.wasm` of this version
     /// [default: the one that is installed with this program]
     #[arg(long, value_name = "FILE")]
     module: Option<PathBuf>,
