@@ -7,7 +7,7 @@ use onnx_conformance_cases::case::{Level, Variant};
 use onnx_conformance_cases::suite::{RecordedCase, recorded_cases};
 use onnx_conformance_harness::findings::Findings;
 use onnx_conformance_harness::measure::{Measured, Measurement};
-use onnx_conformance_harness::run::{CaseResult, Outcome, Read};
+use onnx_conformance_harness::run::{CaseResult, Outcome, ProcessorFeatures, Read};
 use onnx_conformance_harness::runtimes::released;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, Specs};
 use onnx_conformance_subject::Accepted;
@@ -38,6 +38,9 @@ pub struct SideFacts {
     /// The opsets and IR versions that it accepts; `None` if it declares none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepts: Option<Accepted>,
+    /// Features of the processor; `None` if they were not detected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processor: Option<ProcessorFeatures>,
 }
 
 #[derive(Debug)]
@@ -104,6 +107,7 @@ impl<'a> Side<'a> {
             released: released(measurement.runtime(), measurement.version()).map(str::to_owned),
             date: measurement.date().map(str::to_owned),
             accepts: measurement.accepts().cloned(),
+            processor: measurement.processor().cloned(),
         };
         Side { about, source: Source::Measurement(measurement) }
     }
@@ -116,6 +120,7 @@ impl<'a> Side<'a> {
             released: released(&read.header.runtime.name, &read.header.runtime.version).map(str::to_owned),
             date: read.header.date.clone(),
             accepts: declared(read),
+            processor: read.header.machine.features.clone(),
         };
         let by_id = read.results.iter().map(|result| (Variant::split_id(&result.id).0, result)).collect();
         Side { about, source: Source::Results(by_id) }

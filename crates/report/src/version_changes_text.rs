@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use onnx_conformance_harness::escape;
 use onnx_conformance_harness::measure::Measured;
+use onnx_conformance_harness::run::feature_list;
 use onnx_conformance_reference::spec::DEFAULT_DOMAIN;
 use onnx_conformance_subject::Opsets;
 
@@ -126,6 +127,15 @@ impl VersionChanges {
         if self.not_compared > 0 {
             lines.push(format!("not compared: {} cases that were judged on one version only", self.not_compared));
         }
+        if let (Some(old), Some(new)) = (&self.old.processor, &self.new.processor)
+            && old != new
+        {
+            lines.push(format!(
+                "the processors differ and may be the cause of some changes: [{}] and [{}]",
+                feature_list(old),
+                feature_list(new)
+            ));
+        }
         lines
     }
 }
@@ -191,8 +201,9 @@ mod tests {
 
     fn changes() -> VersionChanges {
         let read = |version: &str, opset: u32, entries: &str| {
+            let cpu = if version == "1" { "avx2, avx512f" } else { "avx2" };
             let text = format!(
-                "runtime: onnxruntime\nversion: \"{version}\"\nstrict: true\nexact: true\n\
+                "runtime: onnxruntime\nversion: \"{version}\"\ncpu: [{cpu}]\nstrict: true\nexact: true\n\
                  accepts: {{ir: [3, 14], opsets: {{ai.onnx: [1, {opset}]}}}}\nexpect:\n{entries}"
             );
             Measurement::read("a.yaml", &text, None).unwrap().unwrap()
@@ -209,6 +220,7 @@ mod tests {
             "onnxruntime 1 -> 2\n",
             "\n  takes ai.onnx opsets 1 to 24 -> 1 to 26, IR versions 3 to 14\n",
             " are broken, ",
+            "\n  the processors differ and may be the cause of some changes: [avx2, avx512f] and [avx2]\n",
             "\nbroken: 1 case\n  Abs-13  pass -> error  known_values (1)\n",
             "\n  Gather-13  mismatch -> pass  every_axis (",
             " [gather-strings]\n",
