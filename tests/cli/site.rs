@@ -132,8 +132,7 @@ fn results_that_do_not_fit_are_warned_of_and_not_mixed_in() {
 #[test]
 fn a_site_without_the_program_for_browsers_has_a_note() {
     assert_eq!(data("front")["module"], 0);
-    let note =
-        "note: the pages cannot compute in a browser, since this installation has no onnx_conformance_browser.wasm";
+    let note = "the pages cannot compute in a browser, since this installation has no onnx_conformance_browser.wasm";
     assert!(SITE.called.err.contains(note), "{}", SITE.called.err);
 }
 

@@ -70,6 +70,9 @@ impl BoundUse {
         if exact == total {
             return format!("all {total} exact");
         }
+        if beyond > 0 && within == exact {
+            return format!("{exact} of {total} exact, the others beyond the bound");
+        }
         if beyond > 0 {
             return format!("{exact} of {total} exact, {} others within the bound, {beyond} beyond it", within - exact);
         }
@@ -281,6 +284,7 @@ mod tests {
             ([9, 0, 0, 0, 0, 0, 0, 0], "all 9 exact"),
             ([9, 1, 0, 3, 0, 0, 0, 0], "9 of 13 exact, the others within 1/4 of the bound"),
             ([0, 0, 0, 0, 0, 1, 0, 0], "0 of 1 exact, the others within the bound"),
+            ([2, 0, 0, 0, 0, 0, 1, 0], "2 of 3 exact, the others beyond the bound"),
             ([1, 2, 0, 0, 0, 0, 3, 4], "1 of 10 exact, 2 others within the bound, 7 beyond it"),
         ] {
             assert_eq!(of(cases).words(), words);
