@@ -76,8 +76,8 @@ fn program() -> Result<PathBuf> {
     ensure!(ended.success(), "the program does not build: {ended}");
     let name = format!("onnx-conformance{}", std::env::consts::EXE_SUFFIX);
     let (built, copy) = (workspace::target().join("debug").join(&name), folder.join(&name));
-    // A running executable cannot be overwritten, only replaced.
-    let new = copy.with_extension("new");
+    // A running executable cannot be overwritten, only replaced. Another measurement may start at the same time.
+    let new = copy.with_extension(format!("{}.new", std::process::id()));
     fs::copy(&built, &new).with_context(|| format!("cannot copy {} to {}", built.display(), new.display()))?;
     fs::rename(&new, &copy).with_context(|| format!("cannot move {} to {}", new.display(), copy.display()))?;
     Ok(copy)
