@@ -257,7 +257,7 @@ questions! {
             text: Some(QuestionText {
                 title: "Converters, up",
                 asks: "the model at the opset of the next version of its operator, or at the newest opset",
-                right: "The new model is at that opset, is valid, and has the outputs of the case.",
+                right: "The new model imports the opset of the request, is valid, and has the outputs of the case.",
             }),
         };
         /// The model is converted to the last opset of the previous version of its operator.
@@ -267,7 +267,7 @@ questions! {
             text: Some(QuestionText {
                 title: "Converters, down",
                 asks: "the model at the last opset of the previous version of its operator",
-                right: "The new model is at that opset, is valid, and has the outputs of the case.",
+                right: "The new model imports the opset of the request, is valid, and has the outputs of the case.",
             }),
         };
     }
