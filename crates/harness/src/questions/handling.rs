@@ -16,12 +16,12 @@ pub(super) struct Handling {
     pub(super) answer: Option<fn(&Request<'_>) -> Response>,
 }
 
-/// Judgement of an answer. It changes a result that passes.
+/// Judgement of an answer. It gets a result that passes, and changes it if the answer is not right.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Judgement {
-    /// That of a model. If the question ends without one, that end is the outcome.
+    /// Judgement of a model. If the question ends without one, that end is the outcome.
     Model(JudgeModel),
-    /// That of any end of the question.
+    /// Judgement of every end of the question.
     Ended(JudgeEnd),
 }
 
