@@ -24,9 +24,9 @@ TEMPORARY = re.compile(r"[^\s'\"]*\btmp[a-z0-9_]{8}\b[^\s'\",:;)]*")
 def serve_tool(description, functions):
     """Answers requests until `stop` or the end of input.
 
-    `description` is the object that answers `start`, without `does`. `functions` has a function for each question: `check(path)`,
-    `convert(path, opset)`, and `optimize(path)`, `infer(path)` and `float16(path)`. All but `check` return a `ModelProto`. A function
-    raises `Unsupported` if the tool declines. Every other exception is an error of the phase `load`.
+    `description` is the object that answers `start`, without `does`. `functions` has a function for each question: `convert(path, opset)`,
+    and one of the path for every other, such as `check(path)`. All but `check` return a `ModelProto`. A function raises `Unsupported` if
+    the tool declines. Every other exception is an error of the phase `load`.
     """
     out = private_stdout()
 

@@ -12,7 +12,7 @@ use onnx_conformance_cases::suite::{
 use onnx_conformance_harness::expectations::Expectations;
 use onnx_conformance_harness::measure::{EarlierAnswers, MeasuredDigests};
 use onnx_conformance_report::checkers::{CheckedSuite, CheckerColumn, CheckerCounts, CheckerRow, CheckerTable};
-use onnx_conformance_report::tools::QuestionAnswers;
+use onnx_conformance_report::tools::newest_answering;
 
 use crate::measured_tools::measurements;
 use crate::workspace;
@@ -39,7 +39,7 @@ fn table() -> Result<&'static CheckerTable> {
     if let Some(table) = TABLE.get() {
         return Ok(table);
     }
-    let newest = QuestionAnswers::new(measurements()?, Variant::Check.name()).newest;
+    let newest = newest_answering(measurements()?, Variant::Check.name());
     let measured = newest.into_iter().map(answers).collect::<Result<Vec<EarlierAnswers>>>()?;
     let ids = Suite::project(None, Generated::embedded())?.ids(&Filter::default())?;
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();

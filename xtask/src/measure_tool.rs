@@ -1,6 +1,6 @@
 //! Measurements of tools, as `expectations/tools/<tool>/<version>.yaml`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use onnx_conformance_cases::suite::{Filter, Suite, is_glob};
-use onnx_conformance_harness::expectations::{Expectations, WholeRun, tool_measurement};
+use onnx_conformance_harness::expectations::{Expectations, KeptAnswers, WholeRun, tool_measurement};
 use onnx_conformance_harness::measure::{AskedParts, EarlierAnswers, MeasuredDigests};
 use onnx_conformance_harness::questions::BuiltinTools;
 use onnx_conformance_harness::run::{CaseResult, Header, Shard, read_results};
@@ -25,6 +25,14 @@ struct Asking<'a> {
     /// Patterns of the cases; empty for all.
     scope: &'a [String],
     variants: Vec<Variant>,
+}
+
+/// The cases that a tool is asked about.
+enum Asked<'a> {
+    /// Those in the scope of the measurement and this part of the suite, such as `1/4`.
+    Part(&'a str),
+    /// Those in a list.
+    Listed(&'a Path),
 }
 
 /// Answers of a tool.
@@ -67,9 +75,10 @@ fn measure(asking: &Asking<'_>, version: &str, adapter: Option<String>) -> Resul
         let Some(joined) = ask_again(asking, before, &before.parts(&ids), &asked)? else { return Ok(()) };
         joined
     } else {
-        let Answered { header, results, cpu_seconds } = ask(asking, None)?;
+        let Answered { header, results, cpu_seconds } =
+            ask(asking, &asking.variants, &Asked::Part(&asking.options.shard))?;
         let run = WholeRun::new(results, Variant::Runtime);
-        let mut measured = tool_measurement(&header, &run, &BTreeMap::new());
+        let mut measured = tool_measurement(&header, &run, &KeptAnswers::default());
         measured.cpu_seconds = cpu_seconds;
         measured
     };
@@ -101,17 +110,44 @@ fn earlier(path: &Path) -> Result<Option<EarlierAnswers>> {
     Ok(Some(EarlierAnswers::read(&path.display().to_string(), &read(path)?, Some(&read(&digests)?))?))
 }
 
-/// Sends the stale parts of the suite to a tool, and joins the answers with the earlier ones; `None` if no part is
-/// stale.
+/// Sends the stale parts of the suite to a tool and, for a question that the earlier measurement does not have, all parts. Joins the
+/// answers with the earlier ones; `None` if there is nothing to ask.
 fn ask_again(
     asking: &Asking<'_>,
     before: &EarlierAnswers,
     parts: &AskedParts,
     asked: &BTreeSet<&str>,
 ) -> Result<Option<Expectations>> {
-    // Neither are the hostile models, which no tool gets.
+    let (known, new): (Vec<Variant>, Vec<Variant>) =
+        asking.variants.iter().copied().partition(|variant| before.has_answers(*variant));
+    let list = stale_list(asking, parts, asked)?.filter(|_| !known.is_empty());
+    let again = list.map(|list| ask(asking, &known, &Asked::Listed(&list))).transpose()?;
+    let first = if new.is_empty() { None } else { Some(ask_first(asking, &new, before)?) };
+    // The time of a whole measurement.
+    let mut cpu_seconds = before.file().cpu_seconds;
+    if let Some(first) = &first {
+        cpu_seconds = cpu_seconds.zip(first.cpu_seconds).map(|(before, first)| before + first);
+    }
+    let answered: Vec<Answered> = again.into_iter().chain(first).collect();
+    let Some(header) = answered.first().map(|answered| answered.header.clone()) else { return Ok(None) };
+    let mut results: Vec<CaseResult> = answered.into_iter().flat_map(|answered| answered.results).collect();
+    for variant in known {
+        let kept = asked.iter().copied().filter(|id| parts.is_unchanged(id));
+        results.extend(before.kept_results(kept, variant)?);
+    }
+    let run = WholeRun::new(results, Variant::Runtime);
+    let mut measured = tool_measurement(&header, &run, &before.kept_answers(parts));
+    measured.cpu_seconds = cpu_seconds;
+    // The features that both processors have.
+    let both = before.file().cpu.as_ref().zip(measured.cpu.as_ref());
+    measured.cpu = both.map(|(before, now)| before.intersection(now).copied().collect());
+    Ok(Some(measured))
+}
+
+/// Writes the list of the cases in stale parts; `None` if no part is stale.
+fn stale_list(asking: &Asking<'_>, parts: &AskedParts, asked: &BTreeSet<&str>) -> Result<Option<PathBuf>> {
+    // Hostile models, which no tool gets, belong to no part.
     let stale: Vec<&str> = asked.iter().copied().filter(|id| parts.is_stale(id)).collect();
-    let kept = || asked.iter().copied().filter(|id| parts.is_unchanged(id));
     anstream::println!(
         "{} of {} parts are stale, and the tool is asked about their {} cases",
         parts.stale.len(),
@@ -126,36 +162,35 @@ fn ask_again(
     }
     let list = folder().join(format!("{}.stale.txt", asking.tool.key));
     fs::write(&list, stale.join("\n") + "\n").with_context(|| list.display().to_string())?;
-    let Answered { header, mut results, .. } = ask(asking, Some(&list))?;
-    for variant in &asking.variants {
-        results.extend(before.kept_results(kept(), *variant)?);
-    }
-    let run = WholeRun::new(results, Variant::Runtime);
-    let mut measured = tool_measurement(&header, &run, &before.kept_answers(parts));
-    // The time of a whole measurement, and the features that both processors have.
-    measured.cpu_seconds = before.file().cpu_seconds;
-    let both = before.file().cpu.as_ref().zip(measured.cpu.as_ref());
-    measured.cpu = both.map(|(before, now)| before.intersection(now).copied().collect());
-    Ok(Some(measured))
+    Ok(Some(list))
 }
 
-/// Asks a tool in each variant, about the cases in a list or all.
-fn ask(asking: &Asking<'_>, list: Option<&Path>) -> Result<Answered> {
-    let Asking { options, tool, scope, variants } = asking;
+/// Asks a tool about the measured part of the suite in variants that the earlier measurement does not have.
+fn ask_first(asking: &Asking<'_>, variants: &[Variant], before: &EarlierAnswers) -> Result<Answered> {
+    let names: Vec<&str> = variants.iter().map(|variant| variant.name()).collect();
+    anstream::println!("new in the measurement, so the tool is asked about all cases: {}", names.join(", "));
+    let shard = before.file().shard.map_or_else(|| "1/1".to_owned(), |shard| shard.to_string());
+    ask(asking, variants, &Asked::Part(&shard))
+}
+
+/// Asks a tool in each of these variants.
+fn ask(asking: &Asking<'_>, variants: &[Variant], asked: &Asked<'_>) -> Result<Answered> {
+    let Asking { options, tool, scope, .. } = asking;
+    let is_list = matches!(asked, Asked::Listed(_));
     let (mut header, mut all) = (None, Vec::new());
     let (begun, mut is_whole) = (cpu_seconds(), true);
     for variant in variants {
-        let part = if list.is_some() { "-stale" } else { "" };
+        let part = if is_list { "-stale" } else { "" };
         let results = folder().join(format!("{}-{variant}{part}.jsonl", tool.key));
         let (timeout, memory) = (options.timeout.to_string(), options.memory.to_string());
         let mut run = tool.tool(&["run", "--show", "1", "--strict", "--restarts", "20000"]);
         run.args(["--variant", variant.name(), "--timeout", &timeout, "--memory", &memory]);
-        match list {
-            Some(list) => run.arg("--from").arg(list),
-            None => run.args(["--shard", &options.shard]).args(*scope),
+        match asked {
+            Asked::Listed(list) => run.arg("--from").arg(list),
+            Asked::Part(shard) => run.args(["--shard", shard]).args(*scope),
         };
         // Another list may be of other cases.
-        let is_begun = list.is_none() && results.exists() && !options.afresh && is_of_this_suite(&results)?;
+        let is_begun = !is_list && results.exists() && !options.afresh && is_of_this_suite(&results)?;
         run.args(if is_begun { ["--keep-failures", "--resume"].as_slice() } else { &["--results"] }).arg(&results);
         is_whole &= !is_begun;
         if !is_begun && results.exists() {
@@ -164,7 +199,7 @@ fn ask(asking: &Asking<'_>, list: Option<&Path>) -> Result<Answered> {
         run.args(["--runtime", &tool.command, "--expectations", &tool.nothing()?]);
         let ended = status(&mut run)?;
         // A list may have no case with an answer that is known.
-        let max = if list.is_some() { 3 } else { 2 };
+        let max = if is_list { 3 } else { 2 };
         let is_complete = ended.code().is_some_and(|code| (0..=max).contains(&code));
         ensure!(is_complete, "the run ended with {ended}; repeat the command to resume it");
         let file = fs::File::open(&results).with_context(|| results.display().to_string())?;

@@ -5,12 +5,13 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use onnx_conformance_harness::expectations::Expectations;
+use onnx_conformance_harness::expectations::{Expectations, refusals_name};
 use onnx_conformance_harness::findings::{ToolFault, ToolFaults};
 use onnx_conformance_harness::questions::{Completeness, Metadata};
 use onnx_conformance_harness::run::Outcome;
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion};
-use onnx_conformance_report::tools::{AnsweredPart, Counts, QUESTIONS, QuestionAnswers, TableForm};
+use onnx_conformance_report::tools::{AnsweredPart, Counts, QuestionAnswers, QuestionRow, questions};
+use onnx_conformance_subject::{Models, Variant};
 
 use crate::checkers;
 use crate::measured_tools::{measurements, yaml_files};
@@ -19,8 +20,41 @@ use crate::workspace;
 /// The page with the tables.
 pub(crate) const PAGE: &str = "docs/tools.md";
 
+/// The columns of a table of tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TableForm {
+    /// Valid and invalid models by answer.
+    Checker,
+    /// Models by the soundness of the answer, and sound answers by completeness.
+    Inference,
+    /// Models by the outcome of the answer, including the outcome for another opset.
+    Converter,
+    /// Models by the outcome of the answer, including the outcome for other inputs or outputs.
+    Rewriter,
+}
+
+impl TableForm {
+    /// Returns the form of the table of a question.
+    fn of(variant: Variant) -> TableForm {
+        match variant.question().facts().models {
+            _ if variant.facts().direction.is_some() => TableForm::Converter,
+            Models::ValidOrInvalid => TableForm::Checker,
+            Models::WithoutTypes => TableForm::Inference,
+            Models::All | Models::Valid | Models::ValidOrDeprecated | Models::SinglePrecision => TableForm::Rewriter,
+        }
+    }
+
+    /// Returns the text before the table.
+    fn note(self) -> &'static str {
+        match self {
+            TableForm::Inference => "The last four columns count sound answers by what is known of every output.\n\n",
+            TableForm::Checker | TableForm::Converter | TableForm::Rewriter => "",
+        }
+    }
+}
+
 /// Returns the first lines of the table of a question.
-fn head(form: TableForm, subject: &str) -> String {
+fn head(form: TableForm) -> String {
     let columns: &[&str] = match form {
         TableForm::Checker => &["invalid: refused", "accepted", "valid: accepted", "refused", "no answer"],
         TableForm::Inference => &[
@@ -42,15 +76,15 @@ fn head(form: TableForm, subject: &str) -> String {
             &["models", "right", "declined", "wrong values", "invalid", "other inputs or outputs", "error", "no answer"]
         }
     };
-    format!("| {subject} | {} | CPU s |\n|---|--:|{}\n", columns.join(" | "), "--:|".repeat(columns.len()))
+    format!("| tool | {} | CPU s |\n|---|--:|{}\n", columns.join(" | "), "--:|".repeat(columns.len()))
 }
 
 /// Returns the cells of a measurement in the table of a question; `None` if it does not answer the question.
-fn cells(form: TableForm, question: &str, tool: &Answered<'_>) -> Option<Vec<usize>> {
-    let asked = tool.to(question)?;
-    match form {
+fn cells(variant: Variant, tool: &Answered<'_>) -> Option<Vec<usize>> {
+    let asked = tool.to(variant.name())?;
+    match TableForm::of(variant) {
         TableForm::Checker => {
-            let invalid = tool.to(&format!("{question}-refusals"))?;
+            let invalid = tool.to(&refusals_name(variant))?;
             let no_answer = asked.no_answer() + invalid.no_answer();
             let accepted = invalid.count(&[Outcome::Accepted]);
             Some(vec![invalid.right(), accepted, asked.right(), asked.count(&[Outcome::Error]), no_answer])
@@ -138,19 +172,12 @@ impl Answers<'_> {
 pub(crate) fn page() -> Result<String> {
     let mut page = fs::read_to_string(workspace::root().join(PAGE)).with_context(|| format!("cannot read {PAGE}"))?;
     let files = measurements()?;
-    for question in QUESTIONS {
-        if let Some((form, subject)) = question.table {
-            let row = |file: &Expectations| {
-                let cells = cells(form, question.name, &Answered { file })?.into_iter().map(|count| count.to_string());
-                let seconds = file.cpu_seconds.map(|seconds| seconds.to_string()).unwrap_or_default();
-                Some(row_text(file, cells.chain([seconds])))
-            };
-            page = with_rows(&page, &head(form, subject), &files.iter().filter_map(row).collect::<String>())?;
-        }
-        if let Some(title) = question.by_operator {
-            page = with_rows(&page, &format!("#### {title}\n"), &by_operator(files, question.name))?;
-        }
-    }
+    let questions = questions();
+    page = with_part(&page, "questions", &question_table(&questions))?;
+    let answers: Vec<String> = questions.iter().filter_map(|question| answers_section(files, question)).collect();
+    page = with_part(&page, "answers", &answers.join("\n"))?;
+    let operators: Vec<String> = questions.iter().filter_map(|question| operators_section(files, question)).collect();
+    page = with_part(&page, "operators", &operators.join("\n"))?;
     let row =
         |file: &Expectations| Some(row_text(file, metadata_cells(file)?.into_iter().map(|count| count.to_string())));
     for (head, table) in checkers::tables()? {
@@ -158,6 +185,44 @@ pub(crate) fn page() -> Result<String> {
     }
     page = with_rows(&page, METADATA_HEAD, &files.iter().filter_map(row).collect::<String>())?;
     with_rows(&page, FAULTS_HEAD, &fault_rows()?)
+}
+
+/// Replaces the part of the page between two comments with its name.
+fn with_part(page: &str, name: &str, text: &str) -> Result<String> {
+    let [begin, end] = ["", "/"].map(|slash| format!("<!-- {slash}{name} -->\n"));
+    let missing = |comment: &str| format!("{PAGE}: there is no {}", comment.trim_end());
+    let (before, rest) = page.split_once(&begin).with_context(|| missing(&begin))?;
+    let (_, after) = rest.split_once(&end).with_context(|| missing(&end))?;
+    Ok(format!("{before}{begin}\n{text}\n{end}{after}"))
+}
+
+/// Returns the table of the questions.
+fn question_table(questions: &[QuestionRow]) -> String {
+    let mut table = "| `--variant` | question | right answer |\n|---|---|---|\n".to_owned();
+    table.extend(Variant::ALL.into_iter().filter_map(|variant| {
+        let text = variant.facts().text?;
+        let right = questions.iter().filter(|question| question.variant == variant).map(|question| question.right);
+        Some(format!("| `{variant}` | {} | {} |\n", text.asks, right.collect::<Vec<_>>().join(" ")))
+    }));
+    table
+}
+
+/// Returns the section with the answers to a question; `None` if no tool was asked. Refusals are in the section of their question.
+fn answers_section(files: &[Expectations], question: &QuestionRow) -> Option<String> {
+    let (variant, form) = (question.variant, TableForm::of(question.variant));
+    let text = variant.facts().text.filter(|_| !question.is_of_refusals())?;
+    let row = |file: &Expectations| {
+        let cells = cells(variant, &Answered { file })?.into_iter().map(|count| count.to_string());
+        let seconds = file.cpu_seconds.map(|seconds| seconds.to_string()).unwrap_or_default();
+        Some(row_text(file, cells.chain([seconds])))
+    };
+    let rows: String = files.iter().filter_map(row).collect();
+    (!rows.is_empty()).then(|| format!("### {}\n{}{}{rows}", text.title, form.note(), head(form)))
+}
+
+/// Returns the section with the operators about which tools answer a question wrong; `None` if there is none.
+fn operators_section(files: &[Expectations], question: &QuestionRow) -> Option<String> {
+    Some(format!("#### {}\n{}", question.title, by_operator(files, question)?))
 }
 
 /// Returns a row of a table of measurements.
@@ -176,8 +241,8 @@ fn with_rows(page: &str, head: &str, rows: &str) -> Result<String> {
 /// Maximum number of rows of a table of operators.
 const ROWS: usize = 12;
 
-/// Returns the table of the operators and topics with the most wrong and invalid answers to a question.
-fn by_operator(measured: &[Expectations], question: &str) -> String {
+/// Returns the table of the operators and topics with the most wrong and invalid answers to a question; `None` if there is none.
+fn by_operator(measured: &[Expectations], question: &QuestionRow) -> Option<String> {
     let answers = QuestionAnswers::new(measured, question);
     let mut parts: BTreeMap<String, Vec<Counts>> = BTreeMap::new();
     for part in &answers.parts {
@@ -188,6 +253,9 @@ fn by_operator(measured: &[Expectations], question: &str) -> String {
     }
     let silent = |counts: &[Counts]| counts.iter().map(Counts::silent).sum::<usize>();
     let mut rows: Vec<(String, Vec<Counts>)> = parts.into_iter().filter(|(_, counts)| silent(counts) > 0).collect();
+    if rows.is_empty() {
+        return None;
+    }
     rows.sort_by_key(|(_, counts)| std::cmp::Reverse(silent(counts)));
     let names = answers.newest.iter().map(|file| file.runtime.as_str()).collect::<Vec<_>>().join(" | ");
     let mut table = format!("| wrong or invalid, of all | {names} |\n|---|{}\n", "--:|".repeat(answers.newest.len()));
@@ -195,7 +263,7 @@ fn by_operator(measured: &[Expectations], question: &str) -> String {
         let cells = counts.iter().map(|counts| format!("{} of {}", counts.silent(), counts.total()));
         format!("| {name} | {} |\n", cells.collect::<Vec<_>>().join(" | "))
     }));
-    table
+    Some(table)
 }
 
 /// Returns the row of a part: the operator, with the pair of versions of a conversion, or the topic of graphs.
@@ -250,6 +318,7 @@ mod tests {
 
     use onnx_conformance_harness::expectations::{Entry, ExpectationMatcher};
     use onnx_conformance_harness::findings::SeenIn;
+    use onnx_conformance_harness::questions::BuiltinTools;
     use onnx_conformance_subject::Declaration;
 
     use super::*;
@@ -363,7 +432,10 @@ mod tests {
         let measured = measurements().unwrap();
         let own = measured.iter().find(|measured| measured.runtime == "builtin").unwrap();
         let answers = own.answers.as_ref().unwrap();
-        assert_eq!(answers.len(), 6, "{answers:?}");
+        let answered = |row: &QuestionRow| BuiltinTools::answers(row.variant.question());
+        let asked: BTreeSet<String> = questions().into_iter().filter(answered).map(|row| row.name).collect();
+        assert_eq!(answers.keys().cloned().collect::<BTreeSet<_>>(), asked, "measure builtin again");
+        assert!(asked.contains("check-refusals"), "{asked:?}");
         for (question, counts) in answers {
             let allowed = [Outcome::Pass, Outcome::Unsupported];
             assert!(counts.keys().all(|outcome| allowed.contains(outcome)), "{question}: {counts:?}");

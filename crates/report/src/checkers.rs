@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_cases::case::{CaseId, RefusalKind, Variant};
 use onnx_conformance_cases::suite::{CheckedRefusal, HostileCases};
-use onnx_conformance_harness::expectations::{ExpectationError, Expectations, answered_part};
+use onnx_conformance_harness::expectations::{ExpectationError, Expectations, answered_part, refusals_name};
 use onnx_conformance_harness::measure::{AskedParts, EarlierAnswers};
 use onnx_conformance_harness::run::Outcome;
 use onnx_conformance_reference::spec::OperatorVersion;
@@ -15,9 +15,6 @@ pub const PATH: &str = "crates/report/src/site/checkers.json";
 
 /// The file, which the site shows.
 const FILE: &str = include_str!("site/checkers.json");
-
-/// Name of the questions about invalid models in a measurement. That of the others is `check`.
-const REFUSALS: &str = "check-refusals";
 
 /// Answers of checkers by what is wrong with a model, and by group of valid models.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -232,7 +229,8 @@ impl<'a> Asked<'a> {
 
     /// Returns the number of judged answers about the invalid models of a part of the suite.
     fn counted(&self, part: &str) -> usize {
-        let answers = self.file().operators.as_ref().and_then(|parts| parts.get(part)?.answers.get(REFUSALS));
+        let name = refusals_name(Variant::Check);
+        let answers = self.file().operators.as_ref().and_then(|parts| parts.get(part)?.answers.get(&name));
         answers.map_or(0, |outcomes| outcomes.values().sum())
     }
 

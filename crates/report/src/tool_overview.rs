@@ -6,10 +6,13 @@ use onnx_conformance_cases::suite::{Filter, Generated, Suite, SuiteError};
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::expectations::{ExpectationError, Expectations};
 use onnx_conformance_harness::measure::{AskedParts, measured_tools, tool_digests};
+use onnx_conformance_harness::questions::BuiltinTools;
 use onnx_conformance_reference::parallel::map_items;
+use onnx_conformance_subject::Builtin;
 use serde::Serialize;
 
 use crate::colours::BOLD;
+use crate::tools::questions;
 
 /// A measured version of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -26,6 +29,9 @@ pub struct ToolOverview {
     pub shard: Option<String>,
     /// The questions that it answers.
     pub questions: Vec<String>,
+    /// The questions that this project answers and that its measurement does not have. Those of other tools are not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
     /// Number of operator versions, patterns of graphs and topics of the format that are sent to it.
     pub parts: usize,
     /// The parts with a case that is new or has changed since the measurement.
@@ -55,11 +61,22 @@ pub fn tool_overviews() -> Result<Vec<ToolOverview>, ToolOverviewError> {
             date: file.date.clone(),
             shard: file.shard.map(|shard| shard.to_string()),
             questions: file.answers.iter().flatten().map(|(question, _)| question.clone()).collect(),
+            missing: missing(file),
             parts: unchanged.len() + stale.len(),
             stale: stale.into_iter().collect(),
         })
     };
     map_items(None, measured_tools()?, overview).into_iter().collect()
+}
+
+/// Returns the questions that this project answers and that its measurement does not have.
+fn missing(file: &Expectations) -> Vec<String> {
+    if file.runtime != Builtin::NAME {
+        return Vec::new();
+    }
+    let has = |name: &String| file.answers.as_ref().is_some_and(|answers| answers.contains_key(name));
+    let answered = questions().into_iter().filter(|question| BuiltinTools::answers(question.variant.question()));
+    answered.map(|question| question.name).filter(|name| !has(name)).collect()
 }
 
 /// Creates a line per version of a tool, with the stale parts of those that have few.
@@ -83,6 +100,9 @@ pub fn tool_table(overviews: &[ToolOverview]) -> String {
     }
     for of in overviews.iter().filter(|of| (1..=MAX_SHOWN).contains(&of.stale.len())) {
         let _ = writeln!(text, "stale in {} {}: {}", line(&of.tool), line(&of.version), of.stale.join(", "));
+    }
+    for of in overviews.iter().filter(|of| !of.missing.is_empty()) {
+        let _ = writeln!(text, "not asked of {} {}: {}", line(&of.tool), line(&of.version), of.missing.join(", "));
     }
     text.push_str(LEGEND);
     text
@@ -124,6 +144,7 @@ mod tests {
             date: Some("2026-11-23".to_owned()),
             shard: None,
             questions: vec!["check".to_owned(), "infer".to_owned()],
+            missing: if stale == 0 { vec!["upgrade".to_owned()] } else { Vec::new() },
             parts: 12,
             stale: (0..stale).map(|number| format!("graph/x/{number}")).collect(),
         };
@@ -131,5 +152,20 @@ mod tests {
         assert!(text.contains("a     1        2026-11-23  all   0 of 12  check, infer\n"), "{text}");
         assert!(text.contains("stale in a 1: graph/x/0, graph/x/1\n"), "{text}");
         assert!(text.contains("9 of 12") && !text.contains("graph/x/8"), "{text}");
+        assert!(text.contains("not asked of a 1: upgrade\n"), "{text}");
+        assert_eq!(text.matches("not asked of").count(), 1, "{text}");
+    }
+
+    #[test]
+    fn a_question_that_was_not_asked_is_missing() {
+        let measured = |tool: &str| {
+            let text = format!("runtime: {tool}\nversion: '1'\nanswers:\n  infer: {{pass: 1}}\n");
+            missing(&Expectations::parse("a.yaml", &text).unwrap())
+        };
+        let of_this_project = measured(Builtin::NAME);
+        let is_missing = |name: &str| of_this_project.iter().any(|missing| missing == name);
+        let found = ["check", "check-refusals", "infer", "optimize"].map(is_missing);
+        assert_eq!(found, [true, true, false, false], "{of_this_project:?}");
+        assert_eq!(measured("onnxslim"), Vec::<String>::new());
     }
 }

@@ -7,7 +7,7 @@ use onnx_conformance_reference::dtype::ElementType;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::Question;
-use crate::variant::Variant;
+use crate::question::Variant;
 
 /// The declaration of a runtime. A case is not sent if it needs undeclared opsets, types or variants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::fmt;
 use onnx_conformance_reference::spec::OperatorVersion;
 use onnx_conformance_reference::types::ValueType;
 
-use crate::variant::Variant;
+use crate::question::Variant;
 
 /// The id of a case: `ai.onnx/Sum-13/broadcast/T=float@constants` is the path of a case and a variant.
 ///

@@ -77,9 +77,8 @@ pub use model_file::ModelFile;
 pub use named::Named;
 pub use operators::{OperatorCounts, Operators, count_operators};
 pub use protocol::{Ended, Host, Output, Phase, Ran, Request, Response, Runtime};
-pub use question::{Ask, Question};
+pub use question::{AnswerKind, Ask, Direction, Models, Question, QuestionFacts, QuestionText, Variant, VariantFacts};
 pub use serve::serve;
-pub use variant::Variant;
 pub use worker::Limits;
 
 // Used by the program and the harness to start runtimes.

@@ -9,7 +9,7 @@ use onnx_conformance_reference::proto::{Message as _, ModelProto, TypeProto, dec
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs, canonical_domain};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_reference::value::Value;
-use onnx_conformance_subject::{Ask, Question};
+use onnx_conformance_subject::{Ask, Direction, Models};
 
 use crate::case::{Case, CaseId, RefusalClass, Variant, WRAPPED};
 
@@ -22,22 +22,24 @@ pub(super) fn ask(case: &Case, variant: Variant) -> Option<Case> {
         return None;
     }
     let mut asked = Case { id: variant.id(&case.id), ..case.clone() };
-    let question = variant.question();
+    let models = variant.question().facts().models;
     if let Some(refusal) = &mut asked.refusal {
         refusal.control.id = variant.id(&refusal.control.id);
         let is_in_the_model = case.refusal_class() == Some(RefusalClass::Static) && !refusal.only_at_run_time;
-        return (question == Question::Check && is_in_the_model && inputs_fit(case)).then_some(asked);
+        return (models == Models::ValidOrInvalid && is_in_the_model && inputs_fit(case)).then_some(asked);
     }
     let model = decode::model(case.model.clone()).ok()?;
-    match question {
-        Question::Run => return None,
-        // The texts leave open whether a model may still use a deprecated operator. A converter is for such models.
-        question if question != Question::Convert && uses_deprecated(&case.id) => return None,
-        Question::Infer => asked.model = without_inferred_types(model)?.encode_to_vec().into(),
-        Question::Convert => drop(target_opset(&asked, &model)?),
-        Question::Float16 => drop(in_single_precision(case).then_some(())?),
-        // The model as it is.
-        _ => {}
+    if models != Models::ValidOrDeprecated && uses_deprecated(&case.id) {
+        return None;
+    }
+    if let Some(direction) = variant.facts().direction {
+        target_opset(&asked, &model, direction)?;
+    }
+    match models {
+        Models::All => return None,
+        Models::WithoutTypes => asked.model = without_inferred_types(model)?.encode_to_vec().into(),
+        Models::SinglePrecision => drop(in_single_precision(case).then_some(())?),
+        Models::Valid | Models::ValidOrDeprecated | Models::ValidOrInvalid => {}
     }
     Some(asked)
 }
@@ -45,9 +47,8 @@ pub(super) fn ask(case: &Case, variant: Variant) -> Option<Case> {
 /// Returns the question about a case in the form of a variant.
 pub fn question_about(case: &Case) -> Ask {
     let (_, variant) = Variant::split_id(&case.id);
-    let question = variant.question();
-    let opset = || target_opset(case, &decode::model(case.model.clone()).ok()?);
-    Ask { question, opset: if question == Question::Convert { opset() } else { None } }
+    let opset = |direction| target_opset(case, &decode::model(case.model.clone()).ok()?, direction);
+    Ask { question: variant.question(), opset: variant.facts().direction.and_then(opset) }
 }
 
 /// Returns true if the inputs of a case have the types and sizes that its model declares, where a name is one size.
@@ -93,14 +94,14 @@ fn without_inferred_types(mut model: ModelProto) -> Option<ModelProto> {
 
 /// Returns the opset to which a case is converted: up to the next version of its operator, or the newest opset if there is none or
 /// the case is of no single operator; down to the last opset of the previous version.
-fn target_opset(case: &Case, model: &ModelProto) -> Option<u32> {
-    let (id, variant) = Variant::split_id(&case.id);
+fn target_opset(case: &Case, model: &ModelProto, direction: Direction) -> Option<u32> {
+    let (id, _) = Variant::split_id(&case.id);
     let import = model.opset_import.iter().find(|import| canonical_domain(import.domain()) == DEFAULT_DOMAIN)?;
     let current = u32::try_from(import.version()).ok()?;
     let specs = Specs::embedded();
     let version = CaseId::parse(id).version().filter(|version| version.domain == DEFAULT_DOMAIN);
     let since: Vec<u32> = version.iter().flat_map(|version| specs.versions(DEFAULT_DOMAIN, &version.name)).collect();
-    if variant == Variant::Upgrade {
+    if direction == Direction::Up {
         let next = since.into_iter().find(|since| *since > current);
         return next.or_else(|| specs.newest_released_opset("").ok()).filter(|target| *target > current);
     }

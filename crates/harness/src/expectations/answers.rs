@@ -9,7 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::questions::{Completeness, MetadataCounts};
 use crate::run::{CaseResult, Outcome};
 
-/// Numbers of answers by outcome, for each question. Those about models that must be refused are apart, as `check-refusals`.
+/// Returns the name of the answers about models that must be refused: `check-refusals`.
+pub fn refusals_name(variant: Variant) -> String {
+    format!("{variant}-refusals")
+}
+
+/// Numbers of answers by outcome, for each question. Those about models that must be refused are apart.
 pub type Answers = BTreeMap<String, BTreeMap<Outcome, usize>>;
 
 /// Numbers of models by the inferred facts about their outputs.
@@ -32,9 +37,9 @@ pub struct OperatorAnswers {
 impl OperatorAnswers {
     /// Counts the answer about a case.
     pub(super) fn count(&mut self, result: &CaseResult) {
-        let (_, question) = Variant::split_id(&result.id);
-        let of_refusals = if result.class.is_some() { "-refusals" } else { "" };
-        *self.answers.entry(format!("{question}{of_refusals}")).or_default().entry(result.outcome).or_default() += 1;
+        let (_, variant) = Variant::split_id(&result.id);
+        let name = if result.class.is_some() { refusals_name(variant) } else { variant.to_string() };
+        *self.answers.entry(name).or_default().entry(result.outcome).or_default() += 1;
         if let Some(completeness) = result.completeness {
             *self.complete.get_or_insert_default().entry(completeness).or_default() += 1;
         }

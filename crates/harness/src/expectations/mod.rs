@@ -15,7 +15,7 @@ mod properties;
 mod text;
 mod update;
 
-pub use answers::{Answers, Complete, OperatorAnswers};
+pub use answers::{Answers, Complete, OperatorAnswers, refusals_name};
 pub use condition::{Condition, ConditionError, Processors, Versions, version_key};
 pub use doubts::Doubts;
 pub use entry::{Entry, EntryFault};
@@ -27,5 +27,5 @@ pub use gate::{Conclusion, GateResult, Scope};
 pub use matcher::{ExpectationMatcher, Verdict};
 pub use problems::{EntryProblem, ExpectationProblem};
 pub use update::{
-    WholeRun, answered_part, first_expectations, first_measurement, tool_measurement, updated_expectations,
+    KeptAnswers, WholeRun, answered_part, first_expectations, first_measurement, tool_measurement, updated_expectations,
 };

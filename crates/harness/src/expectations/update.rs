@@ -81,15 +81,29 @@ pub fn first_measurement(header: &Header, strict: bool, run: &WholeRun<'_>) -> E
     expectations
 }
 
-/// Returns the measurement of a tool: its answers to one or more questions about every case. `kept` has the answers
-/// about parts of the suite that were not sent again. A result has less information than these answers, and counts only
-/// for the entries.
-pub fn tool_measurement(header: &Header, run: &WholeRun<'_>, kept: &BTreeMap<String, OperatorAnswers>) -> Expectations {
-    let mut operators = kept.clone();
+/// Answers of an earlier measurement of a tool that are kept.
+#[derive(Clone, Debug, Default)]
+pub struct KeptAnswers {
+    /// The answers about parts of the suite that were not sent again. Parts without a judged answer are empty.
+    pub parts: BTreeMap<String, OperatorAnswers>,
+    /// The variants in which the earlier measurement has answers.
+    pub variants: BTreeSet<Variant>,
+}
+
+impl KeptAnswers {
+    /// Returns true if the answer about a case is kept, by the id with its variant.
+    fn contains(&self, id: &str) -> bool {
+        self.variants.contains(&Variant::split_id(id).1) && self.parts.contains_key(&answered_part(id))
+    }
+}
+
+/// Returns the measurement of a tool: its answers to one or more questions about every case. A result that is kept has less
+/// information than the kept answers, and counts only for the entries.
+pub fn tool_measurement(header: &Header, run: &WholeRun<'_>, kept: &KeptAnswers) -> Expectations {
+    let mut operators = kept.parts.clone();
     for result in run.results.iter().filter(|result| result.counts_when_strict()) {
-        let part = answered_part(&result.id);
-        if !kept.contains_key(&part) {
-            operators.entry(part).or_default().count(result);
+        if !kept.contains(&result.id) {
+            operators.entry(answered_part(&result.id)).or_default().count(result);
         }
     }
     operators.retain(|_, answers| !answers.answers.is_empty());

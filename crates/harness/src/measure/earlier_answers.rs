@@ -1,11 +1,13 @@
 //! Answers of a tool from an earlier measurement, kept when only new and changed cases are sent to it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use onnx_conformance_cases::case::{CaseId, Level, Variant};
 use onnx_conformance_cases::suite::HostileCases;
 
-use crate::expectations::{Entry, ExpectationError, Expectations, HeaderFault, OperatorAnswers, answered_part};
+use crate::expectations::{
+    Entry, ExpectationError, Expectations, HeaderFault, KeptAnswers, answered_part, refusals_name,
+};
 use crate::measure::digests::MeasuredDigests;
 use crate::measure::entries::MeasuredEntries;
 use crate::run::{CaseResult, Outcome, Shard};
@@ -76,10 +78,19 @@ impl EarlierAnswers {
         AskedParts::new(self.digests.as_ref(), self.file().shard, ids)
     }
 
-    /// Returns the numbers of answers about unchanged parts. Parts without a judged answer are empty.
-    pub fn kept_answers(&self, parts: &AskedParts) -> BTreeMap<String, OperatorAnswers> {
+    /// Returns true if the measurement has answers in a variant. A question may be newer than the measurement.
+    pub fn has_answers(&self, variant: Variant) -> bool {
+        let names = [variant.name().to_owned(), refusals_name(variant)];
+        self.file().answers.iter().flatten().any(|(name, _)| names.contains(name))
+    }
+
+    /// Returns the numbers of answers about unchanged parts.
+    pub fn kept_answers(&self, parts: &AskedParts) -> KeptAnswers {
         let answers = |part: &String| self.file().operators.as_ref()?.get(part).cloned();
-        parts.unchanged.iter().map(|part| (part.clone(), answers(part).unwrap_or_default())).collect()
+        KeptAnswers {
+            parts: parts.unchanged.iter().map(|part| (part.clone(), answers(part).unwrap_or_default())).collect(),
+            variants: Variant::ALL.into_iter().filter(|variant| self.has_answers(*variant)).collect(),
+        }
     }
 
     /// Returns a result for each of these cases, by the entries: a case without an entry passes. That holds only for
@@ -178,10 +189,10 @@ mod tests {
             ids.iter().zip(outcomes).map(of_case).collect()
         };
         let run = |results| WholeRun::new(results, Variant::Runtime);
-        let whole = tool_measurement(&header(), &run(results(&IDS, &outcomes)), &BTreeMap::new());
+        let whole = tool_measurement(&header(), &run(results(&IDS, &outcomes)), &KeptAnswers::default());
         // The earlier measurement has another answer about what has changed.
         let old = [Outcome::Pass, Outcome::Error, Outcome::Pass, Outcome::Crash];
-        let before = tool_measurement(&header(), &run(results(&IDS, &old)), &BTreeMap::new());
+        let before = tool_measurement(&header(), &run(results(&IDS, &old)), &KeptAnswers::default());
         let text = MeasuredDigests::for_tool(&ids(), false).to_text();
         let text = text.replace("ai.onnx/Neg-13 ", "ai.onnx/Neg-13 0").replace("graph/slices ", "graph/slices 0");
         let before = EarlierAnswers::read("a.yaml", &before.to_yaml(), Some(&text)).unwrap();
@@ -193,5 +204,29 @@ mod tests {
         assert_eq!(joined.to_yaml(), whole.to_yaml());
         assert_eq!(joined.answers.unwrap()["optimize"][&Outcome::Pass], 2);
         assert_eq!(joined.metadata.unwrap().to_string(), "{asked: 2, model: 2}");
+    }
+
+    #[test]
+    fn a_new_question_is_joined_with_the_answers_to_the_others() {
+        let results = |variant: Variant, outcomes: [Outcome; 4]| -> Vec<CaseResult> {
+            IDS.iter().zip(outcomes).map(|(id, outcome)| result(&variant.id(id), outcome)).collect()
+        };
+        let old = results(Variant::Optimize, [Outcome::Pass, Outcome::Error, Outcome::InvalidModel, Outcome::Pass]);
+        let new = results(Variant::Infer, [Outcome::Pass, Outcome::WrongType, Outcome::Pass, Outcome::Error]);
+        let measured = |results: Vec<CaseResult>, kept: &KeptAnswers| {
+            tool_measurement(&header(), &WholeRun::new(results, Variant::Runtime), kept)
+        };
+        let before = measured(old.clone(), &KeptAnswers::default());
+        let digests = MeasuredDigests::for_tool(&ids(), false).to_text();
+        let before = EarlierAnswers::read("a.yaml", &before.to_yaml(), Some(&digests)).unwrap();
+        assert_eq!([Variant::Optimize, Variant::Infer].map(|variant| before.has_answers(variant)), [true, false]);
+        let divided = before.parts(&IDS);
+        assert_eq!(divided.stale, BTreeSet::new());
+        let mut all = before.kept_results(IDS[..4].iter().copied(), Variant::Optimize).unwrap();
+        all.extend(new.clone());
+        let joined = measured(all, &before.kept_answers(&divided));
+        assert_eq!(joined.to_yaml(), measured([old, new].concat(), &KeptAnswers::default()).to_yaml());
+        let answers = joined.answers.unwrap();
+        assert_eq!((answers["optimize"][&Outcome::Pass], answers["infer"][&Outcome::WrongType]), (2, 1));
     }
 }

@@ -1,194 +1,55 @@
-//! The outcome of a conversion to half precision.
-//!
-//! The result computes in half precision, so the rule of the case does not apply. It is compared with the original model on the same
-//! inputs, rounded to half precision. A difference of a twentieth of the largest element is not due to rounding, since a model of one
-//! or a few operators rounds to 11 bits only a few times. A case is not judged if rounding each of its values loses the result, since
-//! no tool can keep it in half precision.
-
-use std::collections::BTreeSet;
+//! Conversion to half precision: the outputs differ by less than a twentieth of the largest element.
 
 use bytes::Bytes;
-use onnx_conformance_cases::case::{Case, Named};
-use onnx_conformance_check::Limits;
-use onnx_conformance_check::convert::declare_values;
+use onnx_conformance_cases::case::Case;
+use onnx_conformance_check::convert::half::{HalfRequest, to_half};
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::proto::{
-    AttributeProto, Message as _, ModelProto, NodeProto, ValueInfoProto, decode, encode, texts,
-};
-use onnx_conformance_reference::spec::{AttributeType, DEFAULT_DOMAIN, canonical_domain};
-use onnx_conformance_reference::tensor::Tensor;
-use onnx_conformance_reference::types::ValueType;
-use onnx_conformance_reference::value::Value;
-use onnx_conformance_subject::{Ask, Builtin, Ended, Host as _, Request, Response};
+use onnx_conformance_subject::{Ask, Builtin, Request, Response};
 
-use crate::run::{CaseResult, Outcome, failure};
+use crate::questions::answer::{about_model, encoded};
+use crate::questions::half::{Half, compare_converted};
+use crate::questions::handling::{Handling, Judgement};
+use crate::questions::rewrite;
+use crate::run::CaseResult;
 
-/// Largest difference, as a part of the largest element of an output.
-const TOLERANCE: f64 = 0.05;
+/// Judgement and answer.
+pub(super) const HANDLING: Handling = Handling { judgement: Judgement::Model(judge), answer: Some(answer) };
 
-/// Compares the converted model of a case with the original one.
-pub(super) fn judge(case: &Case, converted: &Bytes, host: &Builtin) -> CaseResult {
-    let mut result = CaseResult::for_case(case);
-    let Some(data) = case.data.first() else { return result };
-    let rounded: Vec<Named> = data.inputs.iter().map(|input| cast(input, ElementType::Float16)).collect();
-    let run = |model: &Bytes, inputs: &[Named]| {
-        let request =
-            Request { id: &case.id, model, folder: case.folder.as_deref(), inputs, outputs: &[], ask: Ask::RUN };
-        host.run(&request).ended
-    };
-    let Ok(model) = decode::model(converted.clone()) else { return result };
-    // The same numbers for both, in the type that each declares.
-    let back: Vec<Named> = rounded.iter().zip(&data.inputs).map(|(half, own)| cast(half, element_of(own))).collect();
-    let own: Vec<Named> = rounded
-        .iter()
-        .zip(&back)
-        .map(|(half, wide)| if takes_half(&model, &half.name) { half } else { wide }.clone())
-        .collect();
-    let Ended::Answered(Response::Outputs { values: expected, .. }) = run(&case.model, &back) else {
-        result.outcome = Outcome::NotApplicable;
-        "the original model does not run on inputs in half precision".clone_into(&mut result.message);
-        return result;
-    };
-    if let Some(rounded) = with_rounded_values(&case.model) {
-        let holds =
-            |values: &[Value]| expected.iter().zip(values).all(|(expected, value)| compare(expected, value).is_ok());
-        if !matches!(run(&rounded, &back), Ended::Answered(Response::Outputs { values, .. }) if holds(&values)) {
-            result.outcome = Outcome::NotApplicable;
-            "the result is lost if the values of the model are rounded to half precision"
-                .clone_into(&mut result.message);
-            return result;
-        }
-    }
-    match run(converted, &own) {
-        Ended::Answered(Response::Outputs { values, .. }) => {
-            let names = data.outputs.iter().map(|output| output.name.as_str());
-            for ((name, expected), actual) in names.zip(&expected).zip(&values) {
-                if let Err((outcome, message)) = compare(expected, actual) {
-                    // Values inside subgraphs are not rounded above, so they may be out of range of half precision.
-                    let is_certain = outcome != Outcome::Mismatch || !has_subgraphs(&case.model);
-                    let outcome = if is_certain { outcome } else { Outcome::NotApplicable };
-                    (result.outcome, result.message) = (outcome, format!("output '{name}': {message}"));
-                    break;
-                }
-            }
-        }
-        other => (result.outcome, result.message) = failure(other, &mut result.missing),
-    }
-    result
+/// The type: 11 bits of precision.
+const HALF: Half =
+    Half { element: ElementType::Float16, tolerance: 0.05, largest: 65_504.0, smallest_normal: 6.104e-5 };
+
+/// Compares the outputs of the converted model with those of the original one.
+fn judge(case: &Case, ask: Ask, model: &Bytes, result: &mut CaseResult) {
+    let compare_outputs =
+        |case: &Case, model: &Bytes, host: &Builtin| -> CaseResult { compare_converted(HALF, case, model, host) };
+    rewrite::judge_by(&compare_outputs, (case, ask), model, result);
 }
 
-/// Returns true if a node of a model has a graph.
-fn has_subgraphs(bytes: &Bytes) -> bool {
-    let model = decode::model(bytes.clone()).unwrap_or_default();
-    let nodes = model.graph.iter().flat_map(|graph| &graph.node);
-    nodes.flat_map(|node| &node.attribute).any(|attribute| attribute.all_graphs().next().is_some())
+/// Converts the model.
+fn answer(request: &Request<'_>) -> Response {
+    about_model(request, |model, limits| match to_half(model, &HalfRequest::new(HALF.element), limits) {
+        Ok(half) => encoded(&half.model),
+        Err(error) => Response::unsupported("conversion to float16", error.to_string()),
+    })
 }
 
-/// Returns a model that rounds each float value of its main graph to half precision; `None` if there is none to round.
-fn with_rounded_values(bytes: &Bytes) -> Option<Bytes> {
-    let mut model = decode::model(bytes.clone()).ok()?;
-    let inferred = declare_values(&model, &Limits::default());
-    let infos = inferred.graph.iter().flat_map(|graph| graph.value_info.iter().chain(&graph.output));
-    let is_float = |info: &&ValueInfoProto| {
-        let declared = info.r#type.as_ref().and_then(|declared| decode::value_type(declared).ok());
-        declared == Some(ValueType::Tensor(ElementType::Float))
-    };
-    let floats: BTreeSet<&str> = infos.filter(is_float).map(ValueInfoProto::name).collect();
-    let import = model.opset_import.iter().find(|import| canonical_domain(import.domain()) == DEFAULT_DOMAIN)?;
-    // Before version 6, Cast names the type.
-    let is_named = import.version() < 6;
-    let graph = model.graph.as_mut()?;
-    let mut nodes = Vec::new();
-    for mut node in std::mem::take(&mut graph.node) {
-        let mut casts = Vec::new();
-        for output in node.output.iter_mut().filter(|output| floats.contains(&***output)) {
-            let (wide, half) = (format!("{output}_before_rounding"), format!("{output}_in_half_precision"));
-            casts.push(cast_node(&wide, &half, ElementType::Float16, is_named));
-            casts.push(cast_node(&half, output, ElementType::Float, is_named));
-            *output = wide.as_str().into();
-        }
-        nodes.push(node);
-        nodes.extend(casts);
-    }
-    graph.node = nodes;
-    for tensor in &mut graph.initializer {
-        let Ok(value) = decode::tensor(tensor, &decode::NoExternalData) else { continue };
-        if value.element_type() == ElementType::Float {
-            let half = Tensor::of_floats(ElementType::Float16, value.shape(), &value.floats()).ok()?;
-            let rounded = Tensor::of_floats(ElementType::Float, value.shape(), &half.floats()).ok()?;
-            *tensor = encode::tensor(&rounded, tensor.name());
-        }
-    }
-    Some(model.encode_to_vec().into())
-}
+#[cfg(test)]
+mod tests {
+    use onnx_conformance_cases::case::Variant;
 
-fn cast_node(input: &str, output: &str, element: ElementType, is_named: bool) -> NodeProto {
-    let to = AttributeProto { name: Some("to".to_owned()), ..AttributeProto::default() };
-    let to = if is_named {
-        let s = Some(element.name().to_uppercase().into_bytes().into());
-        AttributeProto { r#type: Some(AttributeType::String.code()), s, ..to }
-    } else {
-        AttributeProto { r#type: Some(AttributeType::Int.code()), i: Some(element.code().into()), ..to }
-    };
-    NodeProto {
-        op_type: Some("Cast".into()),
-        input: texts([input]),
-        output: texts([output]),
-        attribute: vec![to],
-        ..NodeProto::default()
-    }
-}
+    use crate::questions::test_tools::{model, outcome};
+    use crate::run::Outcome;
 
-fn element_of(input: &Named) -> ElementType {
-    input.value.as_tensor().map_or(ElementType::Float, Tensor::element_type)
-}
-
-/// Converts a tensor of floats to a type; others stay as they are.
-fn cast(input: &Named, element: ElementType) -> Named {
-    let converted = input.value.as_tensor().filter(|tensor| tensor.element_type().is_float() && element.is_float());
-    let converted = converted.and_then(|tensor| Tensor::of_floats(element, tensor.shape(), &tensor.floats()).ok());
-    converted.map_or_else(|| input.clone(), |tensor| Named { name: input.name.clone(), value: Value::Tensor(tensor) })
-}
-
-/// Returns true if an input of a model is declared in half precision.
-fn takes_half(model: &ModelProto, name: &str) -> bool {
-    let declared = |info: &ValueInfoProto| decode::value_type(info.r#type.as_ref()?).ok();
-    let inputs = model.graph.iter().flat_map(|graph| &graph.input);
-    let found = inputs.filter(|input| input.name() == name).find_map(declared);
-    found == Some(ValueType::Tensor(ElementType::Float16))
-}
-
-/// Compares an output in half precision with that of the original model. Values out of range of half precision are not
-/// judged. Neither are values of other types, such as indices, since a tie may be resolved differently.
-fn compare(expected: &Value, actual: &Value) -> Result<(), (Outcome, String)> {
-    let (Some(expected), Some(actual)) = (expected.as_tensor(), actual.as_tensor()) else { return Ok(()) };
-    if expected.shape() != actual.shape() {
-        let message = format!("expected shape {:?}, got {:?}", expected.shape(), actual.shape());
-        return Err((Outcome::WrongShape, message));
-    }
-    let is_same_kind = expected.element_type() == actual.element_type()
-        || expected.element_type().is_float() && actual.element_type().is_float();
-    if !is_same_kind {
-        let (expected, actual) = (expected.element_type(), actual.element_type());
-        return Err((Outcome::WrongType, format!("expected {expected} or float16, got {actual}")));
-    }
-    if !expected.element_type().is_float() {
-        return Ok(());
-    }
-    let (expected, actual) = (expected.floats(), actual.floats());
-    let largest = expected.iter().fold(0.0, |largest: f64, it| largest.max(it.abs()));
-    // Beyond the largest half, or with special values, differences say nothing about the conversion.
-    if !largest.is_finite() || largest > 65_504.0 || expected.iter().any(|it| it.is_nan()) {
-        return Ok(());
-    }
-    // The smallest normal half: below it, precision is lost step by step.
-    let bound = TOLERANCE * largest.max(6.104e-5);
-    let differs = |(expected, actual): &(&f64, &f64)| (*expected - *actual).abs() > bound || actual.is_nan();
-    match expected.iter().zip(&actual).enumerate().find(|(_, pair)| differs(pair)) {
-        Some((index, (expected, actual))) => {
-            let message = format!("element {index}: expected about {expected}, got {actual}; the largest is {largest}");
-            Err((Outcome::Mismatch, message))
-        }
-        None => Ok(()),
+    #[test]
+    fn a_model_in_half_precision_computes_nearly_the_same() {
+        let half = "(float16[2] a, float16[2] b) => (float16[2] y) { y = Sub (a, b) }";
+        assert_eq!(outcome(Variant::Float16, model(13, half)), Outcome::Pass);
+        let wrong = "(float16[2] a, float16[2] b) => (float16[2] y) { y = Add (a, b) }";
+        assert_eq!(outcome(Variant::Float16, model(13, wrong)), Outcome::Mismatch);
+        let mixed = "(float16[2] a, float[2] b) => (float16[2] y) { y = Sub (a, b) }";
+        assert_eq!(outcome(Variant::Float16, model(13, mixed)), Outcome::InvalidModel);
+        let double = "(float16[2] a, float16[2] b) => (int32[2] y) { d = Sub (a, b) y = Cast <to = 6> (d) }";
+        assert_eq!(outcome(Variant::Float16, model(13, double)), Outcome::WrongType);
     }
 }

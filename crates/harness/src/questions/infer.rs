@@ -5,14 +5,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onnx_conformance_cases::case::{Case, DataSet, Expected};
+use onnx_conformance_check::convert::declare_values;
 use onnx_conformance_reference::proto::onnx::tensor_shape_proto::dimension;
 use onnx_conformance_reference::proto::onnx::type_proto;
 use onnx_conformance_reference::proto::{Message as _, ModelProto, TypeProto, ValueInfoProto, decode};
 use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_subject::{Ask, Builtin, Ended, Host as _, Request, Response};
 
+use crate::questions::answer::{about_model, encoded};
 use crate::questions::completeness::Completeness;
+use crate::questions::handling::{Handling, Judgement};
 use crate::run::{CaseResult, Outcome};
+
+/// Judgement and answer.
+pub(super) const HANDLING: Handling = Handling { judgement: Judgement::Model(judge), answer: Some(answer) };
 
 /// Time limit of the built-in executor for the values inside a model.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -25,7 +31,7 @@ struct Actual {
 }
 
 /// Compares the inferred types and shapes in a model with the values of the case.
-pub(super) fn judge(case: &Case, annotated: &Bytes, result: &mut CaseResult) {
+fn judge(case: &Case, _ask: Ask, annotated: &Bytes, result: &mut CaseResult) {
     let model = match decode::model(annotated.clone()) {
         Ok(model) if model.graph.is_some() => model,
         Ok(_) => return fail(result, Outcome::InvalidModel, "the result is a model without a graph".to_owned()),
@@ -47,6 +53,11 @@ pub(super) fn judge(case: &Case, annotated: &Bytes, result: &mut CaseResult) {
         }
     }
     result.completeness = Some(completeness);
+}
+
+/// Infers the types and shapes of the values.
+fn answer(request: &Request<'_>) -> Response {
+    about_model(request, |model, limits| encoded(&declare_values(model, limits)))
 }
 
 fn fail(result: &mut CaseResult, outcome: Outcome, message: String) {
@@ -179,4 +190,36 @@ fn contradiction(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use onnx_conformance_cases::case::Variant;
+
+    use super::*;
+    use crate::questions;
+    use crate::questions::test_tools::{Tool, answered, case, model, outcome};
+
+    #[test]
+    fn what_is_inferred_contradicts_no_run() {
+        let inferred = |outputs: &str| {
+            let text = format!("(float[2] a, float[2] b) => ({outputs} y) {{ y = Sub (a, b) }}");
+            answered(Variant::Infer, &Ended::Answered(Response::Model(model(13, &text))))
+        };
+        for (outputs, known) in [("float[2]", Completeness::Shape), ("float[N]", Completeness::Shape)] {
+            let result = inferred(outputs);
+            assert_eq!((result.outcome, result.completeness), (Outcome::Pass, Some(known)), "{outputs}");
+        }
+        assert_eq!(inferred("float[?]").completeness, Some(Completeness::Rank));
+        assert_eq!(inferred("float[]").completeness, Some(Completeness::Type));
+        assert_eq!(inferred("int32[2]").outcome, Outcome::WrongType);
+        assert_eq!(inferred("float[3]").outcome, Outcome::WrongShape);
+        assert_eq!(inferred("float[2, 1]").outcome, Outcome::WrongShape);
+        let named = "(float[N] a, float[2] b) => (float[M] y) { y = Sub (a, b) }";
+        assert_eq!(outcome(Variant::Infer, model(13, named)), Outcome::Pass);
+        // The tool gets no types of outputs, and gives none.
+        let echo = Tool(|request: &Request<'_>| Ended::Answered(Response::Model(request.model.clone())));
+        let result = questions::judge(&case(Variant::Infer), &echo);
+        assert_eq!((result.outcome, result.completeness), (Outcome::Pass, Some(Completeness::Nothing)));
+    }
 }

@@ -172,6 +172,9 @@ mod tests {
     use onnx_conformance_reference::model::text::parse_model;
 
     use super::*;
+    use crate::questions::judge;
+    use crate::questions::test_tools::{SUB, Tool, case, model};
+    use crate::run::Outcome;
 
     /// A change of a model, and the parts whose metadata it removes.
     type Change = (fn(&mut ModelProto), &'static [Metadata]);
@@ -207,5 +210,21 @@ mod tests {
         assert!(values(graph).all(|info| info.metadata_props.is_empty() && info.doc_string() == TEXT));
         let is_plain = |(text, entries): PartMetadata<'_>| text == TEXT && entries.is_empty();
         assert!(graph.node.iter().map(of_node).all(is_plain));
+    }
+
+    #[test]
+    fn dropped_metadata_is_counted_and_decides_no_outcome() {
+        // The digests of the first id and not of the second end with 0.
+        let asked = |id: &str| Case { id: Variant::Optimize.id(id), ..case(Variant::Optimize) };
+        let (sampled, other) = (asked("ai.onnx/Sub-13/n2"), asked("ai.onnx/Sub-13/known_values/T=float"));
+        let strips = Tool(|_: &Request<'_>| Ended::Answered(Response::Model(model(13, SUB))));
+        let echo = Tool(|request: &Request<'_>| Ended::Answered(Response::Model(request.model.clone())));
+        let of = |case: &Case, tool: &dyn Host| {
+            let result = judge(case, tool);
+            assert_eq!(result.outcome, Outcome::Pass, "{}", result.message);
+            result.dropped.map(|parts| parts.into_iter().collect::<Vec<_>>())
+        };
+        let all = vec![Metadata::Model, Metadata::Graph, Metadata::Values, Metadata::Nodes];
+        assert_eq!((of(&sampled, &strips), of(&sampled, &echo), of(&other, &strips)), (Some(all), Some(vec![]), None));
     }
 }

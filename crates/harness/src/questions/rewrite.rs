@@ -1,5 +1,5 @@
-//! The outcome of a tool that rewrites models: the new model must be valid and compute the outputs that the case
-//! expects.
+//! The outcome of a tool that rewrites models: the new model must be valid, keep its interface, and compute the outputs that the case
+//! expects or, for another precision, nearly those of the model of the case.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,36 +12,33 @@ use onnx_conformance_reference::proto::{
     AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto, decode,
 };
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs, canonical_domain};
-use onnx_conformance_subject::{Ask, Builtin, Question};
+use onnx_conformance_subject::{Ask, Builtin};
 
-use crate::questions::float16;
 use crate::run::{CaseResult, Outcome, judge_outputs};
 
 /// Time limit of the built-in executor for a rewritten model.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Judges the model that a tool made of the model of a case.
+/// Compares the outputs of a rewritten model with those of the case or of its model.
+pub(super) type CompareOutputs<'a> = &'a dyn Fn(&Case, &Bytes, &Builtin) -> CaseResult;
+
+/// Judges the model that a tool made of that of a case: it has the outputs that the case expects.
 pub(super) fn judge(case: &Case, ask: Ask, model: &Bytes, result: &mut CaseResult) {
+    judge_by(&has_expected_outputs, (case, ask), model, result);
+}
+
+/// Judges the model that a tool made of that of a case, with a comparison of their outputs.
+pub(super) fn judge_by(
+    compare_outputs: CompareOutputs<'_>,
+    (case, ask): (&Case, Ask),
+    model: &Bytes,
+    result: &mut CaseResult,
+) {
     if let Err((outcome, message)) = examine(case, ask, model) {
         (result.outcome, result.message) = (outcome, message);
         return;
     }
-    let host = Builtin::new(TIMEOUT);
-    let ran = if ask.question == Question::Float16 {
-        float16::judge(case, model, &host)
-    } else {
-        judge_outputs(&Case { model: model.clone(), ..case.clone() }, &host)
-    };
-    // The executor's image library rounds decoded JPEG differently than the case expects. That is not a fault of the tool.
-    if ran.outcome == Outcome::Mismatch && ask.question != Question::Float16 {
-        let original = judge_outputs(case, &host);
-        if original.outcome != Outcome::Pass {
-            result.outcome = Outcome::NotApplicable;
-            result.message =
-                format!("the built-in executor does not pass the original model either: {}", original.message);
-            return;
-        }
-    }
+    let ran = compare_outputs(case, model, &Builtin::new(TIMEOUT));
     result.ulps = ran.ulps;
     result.distance = ran.distance;
     (result.outcome, result.message) = match ran.outcome {
@@ -54,6 +51,21 @@ pub(super) fn judge(case: &Case, ask: Ask, model: &Bytes, result: &mut CaseResul
         }
         outcome => (outcome, ran.message),
     };
+}
+
+/// Runs a model on the inputs of the case, and compares its outputs with those that the case expects.
+fn has_expected_outputs(case: &Case, model: &Bytes, host: &Builtin) -> CaseResult {
+    let ran = judge_outputs(&Case { model: model.clone(), ..case.clone() }, host);
+    if ran.outcome != Outcome::Mismatch {
+        return ran;
+    }
+    // The executor's image library rounds decoded JPEG differently than the case expects. That is not a fault of the tool.
+    let original = judge_outputs(case, host);
+    if original.outcome == Outcome::Pass {
+        return ran;
+    }
+    let message = format!("the built-in executor does not pass the original model either: {}", original.message);
+    CaseResult { outcome: Outcome::NotApplicable, message, ..CaseResult::for_case(case) }
 }
 
 /// Checks everything about a rewritten model but its outputs.

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::checkers::{self, CheckerTable};
 use crate::tool_overview::{ToolOverview, ToolOverviewError, tool_overviews};
-use crate::tools::{AnsweredPart, Counts, PartAnswers, QUESTIONS, QuestionAnswers, QuestionRow, all_sizes_known};
+use crate::tools::{AnsweredPart, Counts, PartAnswers, QuestionAnswers, QuestionRow, all_sizes_known, questions};
 
 /// Data of the page.
 #[derive(Debug, Serialize)]
@@ -22,8 +22,8 @@ pub(crate) struct ToolsData {
 /// A question, with the tools that answer it.
 #[derive(Debug, Serialize)]
 struct QuestionData {
-    name: &'static str,
-    title: &'static str,
+    name: String,
+    title: String,
     /// The answer that is right, in one sentence.
     right: &'static str,
     tools: Vec<ToolData>,
@@ -102,7 +102,9 @@ pub(crate) fn data() -> Result<ToolsData, ToolsError> {
     let measured = measured_tools()?;
     let overviews = tool_overviews()?;
     let measured = Measured { files: measured, overviews: &overviews };
-    let questions = QUESTIONS.iter().map(|row| question(measured, row)).collect();
+    let questions = questions().into_iter().map(|row| question(measured, row));
+    // A question that no measured tool answers has no data.
+    let questions = questions.filter(|question| !question.tools.is_empty()).collect();
     let mut faults = Vec::new();
     for tool in ToolFaults::embedded()? {
         faults.extend(tool.faults.iter().map(|fault| fault_data(&tool.tool, fault)));
@@ -117,16 +119,16 @@ struct Measured<'a> {
     overviews: &'a [ToolOverview],
 }
 
-fn question(measured: Measured<'_>, &QuestionRow { name, title, right, .. }: &QuestionRow) -> QuestionData {
-    let answers = QuestionAnswers::new(measured.files, name);
+fn question(measured: Measured<'_>, question: QuestionRow) -> QuestionData {
+    let answers = QuestionAnswers::new(measured.files, &question);
     let tool = |(file, overview): (&Expectations, &ToolOverview)| {
         Some(ToolData {
             name: file.runtime.clone(),
             version: file.version.clone().unwrap_or_default(),
             shard: file.shard.map(|shard| shard.to_string()),
             stale: overview.stale.len(),
-            counts: Counts::new(file.answers.as_ref()?.get(name)?).0,
-            complete: all_sizes_known(file.complete.as_ref()).filter(|_| name == "infer"),
+            counts: Counts::new(file.answers.as_ref()?.get(&question.name)?).0,
+            complete: all_sizes_known(file.complete.as_ref()).filter(|_| question.is_of_inference()),
             cpu: file.cpu_seconds,
             newest: answers.newest.iter().any(|newest| std::ptr::eq(*newest, file)),
         })
@@ -137,6 +139,7 @@ fn question(measured: Measured<'_>, &QuestionRow { name, title, right, .. }: &Qu
     };
     let rows = answers.parts.iter().map(row).collect();
     let tools = measured.files.iter().zip(measured.overviews).filter_map(tool).collect();
+    let QuestionRow { name, title, right, .. } = question;
     QuestionData { name, title, right, tools, rows }
 }
 
@@ -193,7 +196,7 @@ mod tests {
         let data = data().unwrap();
         assert!(!data.faults.is_empty());
         for fault in &data.faults {
-            assert!(QUESTIONS.iter().any(|row| row.name == fault.question), "{}/{}", fault.tool, fault.id);
+            assert!(data.questions.iter().any(|row| row.name == fault.question), "{}/{}", fault.tool, fault.id);
         }
     }
 }
