@@ -12,7 +12,7 @@ use onnx_conformance_harness::measure::{MeasuredDigests, Measurements, UNCHANGED
 use onnx_conformance_reference::spec::{OpSpec, OperatorVersion, Releases, Specs};
 use onnx_conformance_report::checkers::PATH as CHECKERS;
 use onnx_conformance_report::coverage::coverage_record;
-use onnx_conformance_report::known_graphs;
+use onnx_conformance_report::{graph_faults, known_graphs};
 use onnx_conformance_subject::AdapterFile;
 use onnx_conformance_subject::message::{self, Answer, Started};
 use schemars::generate::SchemaSettings;
@@ -52,7 +52,10 @@ const TRAPS: &str = "docs/traps.md";
 /// Page of check, which contains a generated table of its rules.
 const CHECK: &str = "docs/check.md";
 
-/// First lines of that table.
+/// Page of graphs, which contains a generated table of faults.
+const GRAPHS: &str = "docs/graphs.md";
+
+/// First lines of the table of rules.
 const RULES_HEAD: &str = "| rule | level | meaning | source |\n|---|---|---|---|\n";
 
 const FILES: &[Generated] = &[
@@ -65,6 +68,7 @@ const FILES: &[Generated] = &[
     Generated { path: "docs/matrix.svg", text: matrix },
     Generated { path: CHECK, text: check },
     Generated { path: TRAPS, text: traps },
+    Generated { path: GRAPHS, text: faults_of_graphs },
     Generated { path: tools::PAGE, text: tools::page },
     Generated { path: CHECKERS, text: checkers::file },
     Generated { path: packed_readme::PATH, text: packed_readme::page },
@@ -111,6 +115,12 @@ fn traps() -> Result<String> {
     let page = fs::read_to_string(workspace::root().join(TRAPS)).with_context(|| format!("cannot read {TRAPS}"))?;
     let page = onnx_conformance_report::traps::page(&page, Specs::embedded())?;
     page.with_context(|| format!("{TRAPS} has no table of traps"))
+}
+
+/// The page of graphs with a new table of faults.
+fn faults_of_graphs() -> Result<String> {
+    let page = fs::read_to_string(workspace::root().join(GRAPHS)).with_context(|| format!("cannot read {GRAPHS}"))?;
+    graph_faults::page(&page)?.with_context(|| format!("{GRAPHS} has no table of faults"))
 }
 
 /// The page of check with a new table of rules.

@@ -10,6 +10,7 @@ pub mod conformance_badge;
 pub mod coverage;
 pub mod describe_case;
 pub mod diff;
+pub mod graph_faults;
 pub mod issue;
 pub mod json_format;
 pub mod junit;

@@ -42,7 +42,8 @@ pub struct PatternFile {
     pub threads: Vec<String>,
     /// The graph that optimizers rewrite, or that shows the rule.
     pub good: FormFile,
-    /// Graphs that differ in one condition, by name. Each has all that it does not give from the good form.
+    /// Graphs that differ in one condition, by name. Each has all that it does not give from the good form, except `why`
+    /// and `outputs`.
     #[serde(default)]
     pub near: Ordered<FormFile>,
     /// Models that a runtime must refuse, by name: the good form with one violation.
@@ -194,7 +195,7 @@ impl FormFile {
         self.initializers.iter().any(|tensor| tensor.external.is_some())
     }
 
-    /// Completes a near miss with what it has in common with the good form.
+    /// Completes a near miss with what it has in common with the good form. It has its own outputs, since they differ.
     fn inherit(self, good: &FormFile) -> FormFile {
         let merged = |own: &Ordered<ValueFile>, others: &Ordered<ValueFile>| {
             let mut all = others.clone();
@@ -223,7 +224,7 @@ impl FormFile {
             model: self.model.or_else(|| good.model.clone()),
             initializers: if is_empty { good.initializers.clone() } else { self.initializers },
             sparse: if is_empty { good.sparse.clone() } else { self.sparse },
-            request: self.request,
+            request: self.request.or_else(|| good.request.clone()),
             rewritten: self.rewritten.or_else(|| good.rewritten.clone()),
             accuracy: self.accuracy.or_else(|| good.accuracy.clone()),
             zero_sign: self.zero_sign.or(good.zero_sign),

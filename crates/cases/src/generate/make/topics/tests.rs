@@ -130,6 +130,28 @@ fn a_context_that_does_not_apply_is_a_mistake() {
 }
 
 #[test]
+fn a_near_miss_requests_the_outputs_of_its_good_form() {
+    let with_request = TRANSPOSES.replacen("      set:", "      request: [y, t]\n      set:", 1);
+    let error = cases_of(&read_topic(Family::Graphs, "a", &with_request).unwrap()).unwrap_err();
+    assert!(error.contains("near miss 'one': no node has the output 't'"), "{error}");
+    let near = "    near:\n      two:\n        why: the permutations differ\n        set: {second: [0, 1]}\n";
+    let text = with_request.replacen("    near:\n", near, 1).replacen(
+        "        nodes: |\n          y =",
+        "        request: [y]\n        nodes: |\n          y =",
+        1,
+    );
+    let cases = cases_of(&read_topic(Family::Graphs, "a", &text).unwrap()).unwrap();
+    let outputs = |id: &str| -> Vec<String> {
+        let case = cases.iter().find(|case| case.id == id).unwrap();
+        let graph = decode::model(case.model.clone()).unwrap().graph.unwrap();
+        graph.output.iter().map(|output| output.name().to_owned()).collect()
+    };
+    assert_eq!(outputs("graph/a/pair/good/T=float"), ["y", "t"]);
+    assert_eq!(outputs("graph/a/pair/near/two/T=float"), ["y", "t"]);
+    assert_eq!(outputs("graph/a/pair/near/one/T=float"), ["y"]);
+}
+
+#[test]
 fn refusals_have_the_good_form_as_control() {
     let topic = read_topic(Family::Graphs, "a", TRANSPOSES).unwrap();
     let ids = topic_ids(&topic).unwrap();
