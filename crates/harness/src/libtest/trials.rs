@@ -362,7 +362,14 @@ fn within(ulps: Option<u64>, result: CaseResult) -> CaseResult {
     if result.outcome != Outcome::Mismatch || !is_within {
         return result;
     }
-    CaseResult { outcome: Outcome::Pass, message: String::new(), inputs: String::new(), distance: None, ..result }
+    CaseResult {
+        outcome: Outcome::Pass,
+        message: String::new(),
+        nodes: String::new(),
+        inputs: String::new(),
+        distance: None,
+        ..result
+    }
 }
 
 /// Returns the most frequent error messages, a line each. Most are about a feature that the runtime does not have.
