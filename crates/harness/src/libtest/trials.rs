@@ -175,6 +175,7 @@ impl Trials {
     fn judge(&self, case: &Case) -> CaseResult {
         let doubts = |result: &CaseResult| self.doubts.doubtful(&self.gate.matcher, &within(self.ulps, result.clone()));
         let result = within(self.ulps, judge_twice(case, &self.host, &self.declaration, &doubts));
+        self.doubts.add_final(&self.gate.matcher, &result);
         let finding = self.findings.for_result(&self.declaration.name, &result).map(Finding::full_id);
         CaseResult { finding, ..result }
     }
