@@ -20,6 +20,8 @@ pub enum By {
     Cause,
     /// By operator version and message
     Operator,
+    /// Each case on its own
+    Case,
 }
 
 impl From<By> for Grouping {
@@ -27,6 +29,7 @@ impl From<By> for Grouping {
         match by {
             By::Cause => Grouping::Cause,
             By::Operator => Grouping::Operator,
+            By::Case => Grouping::Case,
         }
     }
 }

@@ -19,6 +19,8 @@ pub enum Grouping {
     Cause,
     /// Groups by operator version and message.
     Operator,
+    /// Does not group.
+    Case,
 }
 
 /// Settings of the user that the text mentions.
@@ -223,8 +225,10 @@ pub fn failures(what: &str, results: &[CaseResult], show: &Show) -> Vec<String> 
     let (groups, mut lines) = (failure_groups(results), Vec::new());
     let by =
         show.by.unwrap_or(if groups.len() > show.most && show.most > 0 { Grouping::Cause } else { Grouping::Operator });
-    if by == Grouping::Cause && !results.is_empty() {
-        return by_cause(what, results, show);
+    match by {
+        Grouping::Cause if !results.is_empty() => return by_cause(what, results, show),
+        Grouping::Case => return by_case(what, results, show),
+        Grouping::Cause | Grouping::Operator => {}
     }
     for group in groups.iter().take(show.most) {
         lines.push(show.failure(what, group.worst));
@@ -244,6 +248,17 @@ pub fn failures(what: &str, results: &[CaseResult], show: &Show) -> Vec<String> 
     let left = groups.iter().skip(show.most).map(|group| 1 + group.others.len()).sum::<usize>();
     if left > 0 {
         lines.push(format!("... and {left} more; {} prints all", show.options));
+    }
+    lines
+}
+
+/// Formats unexpected results one by one, in the order of their groups.
+fn by_case(what: &str, results: &[CaseResult], show: &Show) -> Vec<String> {
+    let groups = failure_groups(results);
+    let all = groups.iter().flat_map(|group| std::iter::once(group.worst).chain(group.others.iter().copied()));
+    let mut lines: Vec<String> = all.take(show.most).map(|result| show.failure(what, result)).collect();
+    if results.len() > show.most {
+        lines.push(format!("... and {} more; {} prints all", results.len() - show.most, show.options));
     }
     lines
 }
@@ -353,6 +368,16 @@ mod tests {
         assert_eq!(many[0], "unexpected: 40 cases unsupported, for 40 features, such as");
         assert_eq!(many[1..].iter().map(|line| line.matches("operator").count()).sum::<usize>(), MAX_FEATURES);
         assert!(many.len() < 10 && many[1..].iter().all(|line| line.len() < LONGEST_FEATURES + 8), "{many:#?}");
+    }
+
+    #[test]
+    fn cases_are_shown_one_by_one() {
+        let results = ["a", "b", "c"].map(|case| result(&format!("ai.onnx/Abs-13/{case}"), Outcome::Crash));
+        let lines = |most| failures("unexpected", &results, &Show { by: Some(Grouping::Case), ..Show::at_most(most) });
+        let two = lines(2);
+        assert_eq!((two.len(), two[2].as_str()), (3, "... and 1 more; --show 0 prints all"));
+        assert!(two[0].contains("/Abs-13/a") && two[1].contains("/Abs-13/b"), "{two:?}");
+        assert_eq!(lines(usize::MAX).len(), 3);
     }
 
     #[test]
