@@ -145,6 +145,12 @@ def test_an_output_keeps_the_type_that_the_runtime_returned(tmp_path: Path) -> N
         values.write([out], [None])
 
 
+def test_none_is_no_tensor() -> None:
+    with pytest.raises(TypeError, match="'y' is None"):
+        values.from_python(None, "tensor(float)", "y")
+    assert not values.from_python(None, "optional(tensor(float))", "y").HasField("tensor_value")
+
+
 def test_types_that_a_runtime_does_not_have_are_unsupported() -> None:
     ports = [SimpleNamespace(type="tensor(float)"), SimpleNamespace(type="seq(tensor(float))")]
     values.require_tensors(ports[:1], ["float"], "it")

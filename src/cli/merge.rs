@@ -206,8 +206,8 @@ impl Arguments {
         let suite = self.source.open()?;
         if suite.digest()? != header.digest {
             bail!(
-                "the results are of another suite, so missing cases cannot be determined; merge them with the program \
-                 and data that produced them"
+                "the results are of another suite, so missing cases cannot be determined; give the --suite, --specs or \
+                 --testdata of the runs, or merge with the program that ran them"
             );
         }
         let plan = plan(&suite, &filter_of(header)?, header.selected.variant)?;

@@ -66,7 +66,7 @@ pub(crate) struct ProfileOption {
 
 /// Parses the name of a profile. The error is about a name, not about a pattern.
 pub(crate) fn parse_profile(name: &str) -> Result<Profile, String> {
-    Profile::named(name).map_err(|error| error.reason)
+    Profile::named(name.strip_prefix('@').unwrap_or(name)).map_err(|error| error.reason)
 }
 
 impl ProfileOption {

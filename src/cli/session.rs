@@ -62,6 +62,9 @@ impl Session<'_> {
             if let Event::Finished(result) = &mut event {
                 explain(result);
             }
+            if let Event::Finished(result) = &event {
+                doubts.add_final(self.expectations, result);
+            }
             let verdict = gate.add(&event, self.expectations);
             if let (Event::Finished(result), Some(verdict), None) = (&event, verdict, &failure)
                 && let Err(error) = reporters.case_ended(result, verdict)

@@ -11,6 +11,8 @@ fn a_profile_selects_within_the_filters() {
     assert!(!all.out.contains("T=double") && !all.out.contains("T=int8"), "{}", all.out);
     let same = call(&["list", "@float", "ai.onnx/Abs-13/**"]).expect(0, "");
     assert_eq!(all.out, same.out);
+    let same = call(&["list", "--profile", "@float", "ai.onnx/Abs-13/**"]).expect(0, "");
+    assert_eq!(all.out, same.out);
     call(&["list", "--profile", "values", "ai.onnx/Abs-13/**"]).expect(3, "no case matches");
 }
 

@@ -96,6 +96,8 @@ def from_python(value, type_text, name=""):
     """
     kind = type_text.split("(")[0]
     if kind == "tensor":
+        if value is None:
+            raise TypeError(f"'{name}' is None, which is no tensor")
         return value if isinstance(value, TensorProto) else tensor_from_array(value, type_text, name)
     if kind == "seq":
         return sequence(value, item_type(type_text), name)

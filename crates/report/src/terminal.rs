@@ -20,6 +20,8 @@ pub enum By {
     Cause,
     /// By operator version and message
     Operator,
+    /// Each case on its own
+    Case,
 }
 
 impl From<By> for Grouping {
@@ -27,6 +29,7 @@ impl From<By> for Grouping {
         match by {
             By::Cause => Grouping::Cause,
             By::Operator => Grouping::Operator,
+            By::Case => Grouping::Case,
         }
     }
 }
@@ -34,6 +37,17 @@ impl From<By> for Grouping {
 /// Formats the name and the version of a runtime.
 pub fn runtime(runtime: &Declaration) -> String {
     escape::line(&format!("{} {}", runtime.name, runtime.version)).into_owned()
+}
+
+/// Formats the errors of cases that could not be loaded. Equal errors, such as those of a damaged archive, are one line.
+fn broken_cases(errors: &[String]) -> Vec<String> {
+    let mut errors: Vec<&str> = errors.iter().map(String::as_str).collect();
+    errors.sort_unstable();
+    let line = |same: &[&str]| {
+        let what = if let [_] = same { "broken case".to_owned() } else { format!("{} broken cases", same.len()) };
+        same.first().map(|error| format!("{BAD}{what}{BAD:#}: {}", escape::message(error)))
+    };
+    errors.chunk_by(|a, b| a == b).filter_map(line).collect()
 }
 
 /// Formats the end of a run in colour: the unexpected results, the problems of the expectations, and the summary line.
@@ -45,7 +59,7 @@ pub fn closing(gate_result: &GateResult, show: &Show, elapsed: Duration) -> Stri
     if gate_result.flaky.len() > show.most {
         lines.push(format!("... and {} more flaky; --show 0 prints all", gate_result.flaky.len() - show.most));
     }
-    lines.extend(gate_result.broken.iter().map(|error| format!("{BAD}broken case{BAD:#}: {}", escape::message(error))));
+    lines.extend(broken_cases(&gate_result.broken));
     lines.extend(
         gate_result
             .entry_problems
@@ -114,4 +128,17 @@ pub fn counts(summary: &Summary) -> String {
         counts.push(format!("{} open", summary.open));
     }
     counts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_errors_of_cases_are_one_line() {
+        let lines = broken_cases(&["block 0 is damaged", "no model", "block 0 is damaged"].map(str::to_owned));
+        let [damaged, other] = lines.as_slice() else { panic!("{lines:?}") };
+        assert!(damaged.contains("2 broken cases") && damaged.ends_with(": block 0 is damaged"), "{damaged}");
+        assert!(other.contains("broken case") && !other.contains("cases") && other.ends_with(": no model"), "{other}");
+    }
 }

@@ -130,6 +130,12 @@ fn readme(case: &Case, result: &CaseResult, runtime: &str) -> String {
         text += "\nThe model violates this rule and must be refused. `control` has the same model without the \
             violation, which must run.\n";
     }
+    if !result.nodes.is_empty() {
+        text += "\nNodes:\n\n";
+        for line in escape::lines(&result.nodes).lines() {
+            let _ = writeln!(text, "    {line}");
+        }
+    }
     if !result.inputs.is_empty() {
         let _ = write!(text, "\nInputs: {}\n", escape::markdown(&result.inputs));
     }

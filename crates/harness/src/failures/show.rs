@@ -19,6 +19,8 @@ pub enum Grouping {
     Cause,
     /// Groups by operator version and message.
     Operator,
+    /// Does not group.
+    Case,
 }
 
 /// Settings of the user that the text mentions.
@@ -49,15 +51,21 @@ const MAX_NAMES: usize = 6;
 /// Maximum number of missing features to show.
 const MAX_FEATURES: usize = 20;
 
+/// Length of a line to which no further missing feature is added.
+const LONGEST_FEATURES: usize = 100;
+
 /// Lines of causes for each result to show: 60 lines by default.
 const LINES_PER_RESULT: usize = 2;
 
 /// Maximum number of lines of a cause.
-const LINES_OF_CAUSE: usize = 4;
+const LINES_OF_CAUSE: usize = 5;
 
-/// If there are too many causes to show all in full, one cause is shown in full per this many results to show: 6 by
+/// If there are too many causes to show all in full, one cause is shown in full per this many results to show: 5 by
 /// default.
-const RESULTS_PER_FULL_CAUSE: usize = 5;
+const RESULTS_PER_FULL_CAUSE: usize = 6;
+
+/// Maximum number of characters of the model and the inputs of a cause's smallest case.
+const MAX_MODEL: usize = 240;
 
 /// Maximum number of characters of a cause that is shown on one line.
 const MAX_TITLE: usize = 120;
@@ -140,6 +148,10 @@ impl Show {
             {
                 let _ = write!(text, "\n    {line}");
             }
+            let model = model_line(example);
+            if !model.is_empty() {
+                let _ = write!(text, "\n    {model}");
+            }
             let _ = write!(text, "\n    {DIM}{}{DIM:#}", (self.rerun)(&example.id));
         }
         text
@@ -149,7 +161,7 @@ impl Show {
     fn failure(&self, what: &str, result: &CaseResult) -> String {
         let mut text = format!("{what}: {} {BOLD}{}{BOLD:#}", result.outcome, escape::line(&result.id));
         let rule = result.rule.as_ref().map(|rule| format!("rule {rule}")).unwrap_or_default();
-        for part in [&rule, &result.message, &finding(result), &result.inputs] {
+        for part in [&rule, &result.message, &finding(result), &result.nodes, &result.inputs] {
             for line in escape::message(part).lines() {
                 let _ = write!(text, "\n    {line}");
             }
@@ -173,6 +185,28 @@ fn line_of_cause(cause: &Cause<'_>) -> String {
     format!("{BOLD}{}{BOLD:#}: {title}{dots}: {extent}{example}", cause.outcome)
 }
 
+/// Formats the nodes and the inputs of a case on one line.
+fn model_line(case: &CaseResult) -> String {
+    let nodes = case.nodes.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+    let parts: Vec<&str> = [nodes.as_str(), case.inputs.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
+    escape::line(&escape::cut(&parts.join("; "), MAX_MODEL)).into_owned()
+}
+
+/// Formats missing features with their numbers of cases, several on a line.
+fn feature_lines(missing: &[Cause<'_>]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for cause in missing {
+        let text = format!("{} ({})", escape::line(&escape::cut(&cause.title, MAX_TITLE)), cause.cases.len());
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + text.chars().count() < LONGEST_FEATURES => {
+                let _ = write!(line, ", {text}");
+            }
+            _ => lines.push(format!("    {text}")),
+        }
+    }
+    lines
+}
+
 /// Formats the finding for a failure, if it has one.
 fn finding(result: &CaseResult) -> String {
     let named = |id: &String| {
@@ -191,8 +225,10 @@ pub fn failures(what: &str, results: &[CaseResult], show: &Show) -> Vec<String> 
     let (groups, mut lines) = (failure_groups(results), Vec::new());
     let by =
         show.by.unwrap_or(if groups.len() > show.most && show.most > 0 { Grouping::Cause } else { Grouping::Operator });
-    if by == Grouping::Cause && !results.is_empty() {
-        return by_cause(what, results, show);
+    match by {
+        Grouping::Cause if !results.is_empty() => return by_cause(what, results, show),
+        Grouping::Case => return by_case(what, results, show),
+        Grouping::Cause | Grouping::Operator => {}
     }
     for group in groups.iter().take(show.most) {
         lines.push(show.failure(what, group.worst));
@@ -212,6 +248,17 @@ pub fn failures(what: &str, results: &[CaseResult], show: &Show) -> Vec<String> 
     let left = groups.iter().skip(show.most).map(|group| 1 + group.others.len()).sum::<usize>();
     if left > 0 {
         lines.push(format!("... and {left} more; {} prints all", show.options));
+    }
+    lines
+}
+
+/// Formats unexpected results one by one, in the order of their groups.
+fn by_case(what: &str, results: &[CaseResult], show: &Show) -> Vec<String> {
+    let groups = failure_groups(results);
+    let all = groups.iter().flat_map(|group| std::iter::once(group.worst).chain(group.others.iter().copied()));
+    let mut lines: Vec<String> = all.take(show.most).map(|result| show.failure(what, result)).collect();
+    if results.len() > show.most {
+        lines.push(format!("... and {} more; {} prints all", results.len() - show.most, show.options));
     }
     lines
 }
@@ -237,19 +284,16 @@ fn by_cause(what: &str, results: &[CaseResult], show: &Show) -> Vec<String> {
         ));
         lines.extend(texts);
         if causes.len() > shown {
-            let more = plural(causes.len() - shown, "cause");
-            lines.push(format!("... and {more} more; {} prints all", show.options));
+            let more = plural(causes.len() - shown, "more cause");
+            lines.push(format!("... and {more}; {} prints all", show.options));
         }
     }
     if !missing.is_empty() {
         let (all, features) = (plural(cases(&missing), "case"), plural(missing.len(), "feature"));
-        lines.push(format!("{what}: {all} unsupported, for {features}, such as"));
-        lines.extend(
-            missing
-                .iter()
-                .take(show.features())
-                .map(|cause| format!("    {}: {}", escape::message(&cause.title), plural(cause.cases.len(), "case"))),
-        );
+        let named = missing.get(..show.features().min(missing.len())).unwrap_or_default();
+        let such_as = if named.len() < missing.len() { ", such as" } else { ":" };
+        lines.push(format!("{what}: {all} unsupported, for {features}{such_as}"));
+        lines.extend(feature_lines(named));
     }
     lines
 }
@@ -276,11 +320,64 @@ mod tests {
         let lines = by_cause("unexpected", &results, &show);
         let causes = &lines[1..lines.len() - 1];
         assert_eq!(causes.iter().map(|text| text.lines().count()).sum::<usize>(), 60, "{lines:#?}");
-        assert!(causes[..6].iter().all(|text| text.contains("run ai.onnx/A")), "{lines:#?}");
-        assert!(causes[6..].iter().all(|text| text.contains(" cases, such as ai.onnx/A") && !text.contains('\n')));
+        assert!(causes[..5].iter().all(|text| text.contains("run ai.onnx/A")), "{lines:#?}");
+        assert!(causes[5..].iter().all(|text| text.contains(" cases, such as ai.onnx/A") && !text.contains('\n')));
         assert!(lines[0].contains(&format!("{} of them explain", causes.len())), "{}", lines[0]);
         assert_eq!(by_cause("unexpected", &results[..1000], &show).len(), 1 + 6);
         assert_eq!(by_cause("unexpected", &results, &Show::at_most(usize::MAX)).len(), 101);
+    }
+
+    #[test]
+    fn a_cause_has_the_nodes_and_the_inputs_of_its_smallest_case() {
+        let case = CaseResult {
+            nodes: "Y = If <then_branch = g () => (y) {\n    y = Id (a)\n  }> (c)".to_owned(),
+            inputs: format!("c = tensor(bool)[] [true]; a = {}", "1".repeat(400)),
+            ..result("ai.onnx/If-25/a", Outcome::Mismatch)
+        };
+        let lines = by_cause("unexpected", &[case], &Show::at_most(30));
+        let line = lines[1].lines().nth(2).unwrap();
+        assert!(
+            line.starts_with(
+                "    Y = If <then_branch = g () => (y) { y = Id (a) }> (c); c = tensor(bool)[] [true]; a = 1"
+            ),
+            "{line}"
+        );
+        assert!(line.ends_with("more characters)"), "{line}");
+    }
+
+    #[test]
+    fn missing_features_share_lines() {
+        let missing = |count: usize| {
+            let of_feature = |feature: usize| {
+                crate::run::test_results::unsupported(
+                    &format!("ai.onnx/A{feature}-1/a"),
+                    &format!("operator ai.onnx/A{feature}"),
+                )
+            };
+            (10..10 + count).map(of_feature).collect::<Vec<CaseResult>>()
+        };
+        let lines = |count: usize| by_cause("unexpected", &missing(count), &Show::at_most(30));
+        assert_eq!(
+            lines(2),
+            [
+                "unexpected: 2 cases unsupported, for 2 features:",
+                "    operator ai.onnx/A10 (1), operator ai.onnx/A11 (1)"
+            ]
+        );
+        let many = lines(40);
+        assert_eq!(many[0], "unexpected: 40 cases unsupported, for 40 features, such as");
+        assert_eq!(many[1..].iter().map(|line| line.matches("operator").count()).sum::<usize>(), MAX_FEATURES);
+        assert!(many.len() < 10 && many[1..].iter().all(|line| line.len() < LONGEST_FEATURES + 8), "{many:#?}");
+    }
+
+    #[test]
+    fn cases_are_shown_one_by_one() {
+        let results = ["a", "b", "c"].map(|case| result(&format!("ai.onnx/Abs-13/{case}"), Outcome::Crash));
+        let lines = |most| failures("unexpected", &results, &Show { by: Some(Grouping::Case), ..Show::at_most(most) });
+        let two = lines(2);
+        assert_eq!((two.len(), two[2].as_str()), (3, "... and 1 more; --show 0 prints all"));
+        assert!(two[0].contains("/Abs-13/a") && two[1].contains("/Abs-13/b"), "{two:?}");
+        assert_eq!(lines(usize::MAX).len(), 3);
     }
 
     #[test]

@@ -175,6 +175,7 @@ impl Trials {
     fn judge(&self, case: &Case) -> CaseResult {
         let doubts = |result: &CaseResult| self.doubts.doubtful(&self.gate.matcher, &within(self.ulps, result.clone()));
         let result = within(self.ulps, judge_twice(case, &self.host, &self.declaration, &doubts));
+        self.doubts.add_final(&self.gate.matcher, &result);
         let finding = self.findings.for_result(&self.declaration.name, &result).map(Finding::full_id);
         CaseResult { finding, ..result }
     }
@@ -362,7 +363,14 @@ fn within(ulps: Option<u64>, result: CaseResult) -> CaseResult {
     if result.outcome != Outcome::Mismatch || !is_within {
         return result;
     }
-    CaseResult { outcome: Outcome::Pass, message: String::new(), inputs: String::new(), distance: None, ..result }
+    CaseResult {
+        outcome: Outcome::Pass,
+        message: String::new(),
+        nodes: String::new(),
+        inputs: String::new(),
+        distance: None,
+        ..result
+    }
 }
 
 /// Returns the most frequent error messages, a line each. Most are about a feature that the runtime does not have.

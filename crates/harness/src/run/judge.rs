@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use onnx_conformance_cases::case::{Case, DataSet, ExpectedOutput, Named, Refusal, Variant, named_cells};
+use onnx_conformance_cases::case::{Case, DataSet, ExpectedOutput, Refusal, Variant, named_cells};
 use onnx_conformance_cases::compare::{Agreement, Difference, DifferenceKind, Distance, UsedBound, all_of};
 use onnx_conformance_reference::spec::Specs;
 use onnx_conformance_reference::value::Value;
@@ -11,10 +11,8 @@ use onnx_conformance_subject::message::MAX_MESSAGE;
 use onnx_conformance_subject::{Ask, Declaration, Ended, Host, Question, Ran, Request, Response, has_external_data};
 
 use crate::questions;
+use crate::run::summary::{summarize_inputs, summarize_nodes};
 use crate::run::{CaseResult, Outcome, undeclared_feature};
-
-/// Number of elements of an input that a failure shows.
-const MAX_ELEMENTS: usize = 8;
 
 /// Runs a case on a runtime and judges the result. A case that needs an undeclared feature is not sent.
 pub fn judge(case: &Case, runtime: &dyn Host, declaration: &Declaration) -> CaseResult {
@@ -34,6 +32,7 @@ pub fn judge(case: &Case, runtime: &dyn Host, declaration: &Declaration) -> Case
         result.declared_cells = declared_cells(case);
     }
     if result.outcome != Outcome::Pass && !result.outcome.is_inconclusive() {
+        result.nodes = shortened(summarize_nodes(case));
         result.inputs = summarize_inputs(case);
     }
     result.message = shortened(std::mem::take(&mut result.message));
@@ -101,21 +100,6 @@ impl Host for Alone<'_> {
             None => self.host.run(request),
         }
     }
-}
-
-/// Formats the inputs of the first data set, each with its first elements only.
-fn summarize_inputs(case: &Case) -> String {
-    let shown = |input: &Named| {
-        let mut text = format!("{} = {}", input.name, input.value);
-        if let Some(tensor) = input.value.as_tensor() {
-            text.push(' ');
-            // Writing to a string does not fail.
-            let _ = tensor.write_elements(&mut text, MAX_ELEMENTS);
-        }
-        text
-    };
-    let inputs = case.data.first().map_or(&[][..], |data| &data.inputs);
-    inputs.iter().map(shown).collect::<Vec<_>>().join("; ")
 }
 
 /// Returns the cells that the case's model declares. A refusal exercises no type cell.

@@ -11,6 +11,7 @@ mod results;
 mod rewrites;
 mod runner;
 mod scheduler;
+mod summary;
 mod support;
 pub mod test_results;
 

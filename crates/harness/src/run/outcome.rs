@@ -318,6 +318,9 @@ pub struct CaseResult {
     /// The reason why it is not a pass.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
+    /// The first nodes of the model, if the case does not pass.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub nodes: String,
     /// The inputs in short, if the case does not pass.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub inputs: String,
@@ -409,6 +412,7 @@ impl CaseResult {
             id: id.to_owned(),
             outcome,
             message: String::new(),
+            nodes: String::new(),
             inputs: String::new(),
             missing: None,
             ulps: None,

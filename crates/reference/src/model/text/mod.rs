@@ -13,7 +13,7 @@ mod print_value;
 mod scanner;
 mod structure;
 
-pub use print::print_model;
+pub use print::{print_model, print_node};
 pub use print_value::{PrintError, print_name, print_tensor};
 pub use scanner::TextError;
 pub use structure::{parse_function, parse_graph, parse_model, parse_nodes, parse_value_type};

@@ -32,6 +32,16 @@ pub fn print_model(model: &ModelProto, max_elements: usize) -> Result<String, Pr
     Ok(printer.text)
 }
 
+/// Prints a node as [`print_model`] does: `Y = Concat <axis: int = 0> (A, B)`. Only subgraphs take further lines.
+///
+/// # Errors
+/// If the syntax cannot express the node, or a tensor among its attributes has more than `max_elements` elements.
+pub fn print_node(node: &NodeProto, max_elements: usize) -> Result<String, PrintError> {
+    let mut printer = Printer { text: String::new(), depth: 0, max_elements };
+    printer.node(node, "")?;
+    Ok(printer.text)
+}
+
 fn opset_imports(imports: &[OperatorSetIdProto]) -> String {
     let print = |import: &OperatorSetIdProto| format!("{} : {}", quoted(import.domain()), import.version());
     format!("opset_import: [{}]", list(imports, print))
@@ -355,6 +365,16 @@ mod tests {
         ] {
             assert_eq!(print_model(&parse_model(text).unwrap(), 64).as_deref(), Ok(text));
         }
+    }
+
+    #[test]
+    fn a_printed_node_reads_back() {
+        for text in ["y = Id (x)", "Y = Pad <axes: ints = [1, 2], mode: string = \"a\"> (X, , s)"] {
+            let nodes = parse_nodes(text).unwrap();
+            assert_eq!(print_node(&nodes[0], 64).as_deref(), Ok(text));
+        }
+        let long = parse_nodes("y = Op <t = float[3] {1, 2, 3}> (x)").unwrap();
+        assert!(print_node(&long[0], 2).unwrap_err().to_string().contains("3 elements"));
     }
 
     /// Refuses to print `y = Op <a = 1> (x)` after a change, for this reason.
