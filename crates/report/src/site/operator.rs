@@ -15,11 +15,11 @@ use crate::signature::{self, Row};
 use crate::site::case_name::type_label;
 use crate::site::column::{Column, Detail};
 use crate::site::findings::FindingData;
-use crate::site::front::text;
+use crate::site::front::texts;
 use crate::site::intern::Interned;
 use crate::site::sample::{Sample, Samples};
 use crate::site::shares::{Shares, shares};
-use crate::site::table::{Levels, VersionTable, states};
+use crate::site::table::{CaseRow, VersionTable};
 
 /// Lines of the standard's text of each operator version, by its name.
 pub type StandardTexts = BTreeMap<String, Vec<String>>;
@@ -241,13 +241,11 @@ impl<'a> OperatorParts<'a> {
     /// Creates the data of a version. The states of its columns become `rows`.
     fn version_data(&self, table: &'a VersionTable, rows: &mut Interned) -> VersionData<'a> {
         let (spec, columns) = (table.spec, self.columns.len());
-        let mut both =
-            |of: &dyn Fn(Levels) -> String| [Levels::Required, Levels::Recommended].map(|it| rows.position(of(it)));
+        let mut both = |cases: &[&CaseRow]| texts(cases, columns).map(|states| rows.position(states));
         let types = spec.types.iter().map(|(parameter, allowed)| {
             let cell = |value_type: &ValueType| {
                 let label = type_label(value_type);
-                let cases = table.cases_of(parameter, &label);
-                let states = both(&|levels| text(&states(&cases, levels, columns)));
+                let states = both(&table.cases_of(parameter, &label));
                 (label, value_type.to_string(), states)
             };
             (parameter.as_str(), allowed.iter().map(cell).collect())
@@ -275,7 +273,7 @@ impl<'a> OperatorParts<'a> {
             inputs: formals(&spec.inputs),
             outputs: formals(&spec.outputs),
             types,
-            all: both(&|levels| text(&table.states(levels, columns))),
+            all: both(&table.cases.iter().collect::<Vec<_>>()),
         }
     }
 }
