@@ -41,4 +41,4 @@ pub use sample::{Sample, case_sample};
 pub(crate) use severity::{colour_of, letter_of, words_of};
 pub use static_pages::{BaseUrl, BaseUrlError, StaticError};
 pub(crate) use table::{Levels, VersionTable, name_of, states};
-pub use write::{Extra, SiteError, Written, write_site};
+pub use write::{Extra, Progress, SiteError, Step, Written, write_site};

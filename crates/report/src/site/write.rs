@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -229,8 +230,33 @@ struct RuntimeFinding<'a> {
     operators: Vec<String>,
 }
 
+/// Step of writing the site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The work, such as `reading the sentences of the standard`.
+    pub work: &'static str,
+    /// Number of finished items and of all, for a step with several.
+    pub items: Option<(usize, usize)>,
+}
+
+impl Step {
+    /// Creates a step without items.
+    const fn new(work: &'static str) -> Step {
+        Step { work, items: None }
+    }
+}
+
+/// Receives each step, and the number of its finished items when it changes.
+pub type Progress<'a> = &'a (dyn Fn(Step) + Sync);
+
 /// Writes the site into a folder, which is created if it is missing. `digest` is the digest of the suite.
-pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: Extra) -> Result<Written, SiteError> {
+pub fn write_site(
+    folder: &Path,
+    mut columns: Vec<Column>,
+    digest: &str,
+    extra: Extra,
+    progress: Progress<'_>,
+) -> Result<Written, SiteError> {
     // A visible column keeps the plain key if a hidden one has the same.
     columns.sort_by_key(|column| !column.is_shown());
     make_keys_unique(&mut columns);
@@ -241,10 +267,8 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
     out.assets()?;
     let (catalog, findings) = (OperatorCatalog::shared(), Findings::embedded()?);
     let evidence = ConfirmingRuntimes::embedded()?;
-    let specs = Specs::embedded();
-    let names: Vec<(&str, &str)> =
-        specs.domains().flat_map(|domain| specs.operators(domain).map(move |name| (domain, name))).collect();
-    let texts = Texts::read(specs)?;
+    let texts = Texts::read(Specs::embedded())?;
+    progress(Step::new("reading the sentences of the standard"));
     let sentences = OperatorText::chosen(&Filter::default())?;
     let sentences = sentences.into_iter().map(|text| (text.operator.clone(), text)).collect();
     let parts = Parts {
@@ -256,15 +280,17 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
         sentences: &sentences,
         columns: &columns,
     };
-    let operators: Vec<OperatorPages> =
-        names.into_par_iter().map(|(domain, name)| parts.pages(domain, name)).collect::<Result<_, SiteError>>()?;
+    let operators = parts.all_pages(progress)?;
     write_operators(&mut out, &columns, &operators)?;
+    progress(Step::new("writing the pages of findings"));
     write_findings(&mut out, findings, &columns, &operators)?;
+    progress(Step::new("writing the pages of graphs"));
     let topics = graphs::topics(&columns, findings)?;
     for (path, pattern) in topics.iter().flat_map(Topic::files) {
         out.json(&path, pattern)?;
     }
     out.json("data/graphs.js", &graphs::data(&topics))?;
+    progress(Step::new("writing the page of tools"));
     out.json("data/tools.js", &tools::data()?)?;
     out.json("data/rules.js", &rules::data())?;
     let mut builder = FrontBuilder::default();
@@ -297,6 +323,22 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
+    /// Makes the pages of every operator.
+    fn all_pages(&self, progress: Progress<'_>) -> Result<Vec<OperatorPages>, SiteError> {
+        let specs = Specs::embedded();
+        let names: Vec<(&str, &str)> =
+            specs.domains().flat_map(|domain| specs.operators(domain).map(move |name| (domain, name))).collect();
+        let (finished, all) = (AtomicUsize::new(0), names.len());
+        let show = |finished| progress(Step { work: "making the pages of operators", items: Some((finished, all)) });
+        show(0);
+        let pages = |(domain, name): (&str, &str)| {
+            let pages = self.pages(domain, name);
+            show(finished.fetch_add(1, Ordering::Relaxed) + 1);
+            pages
+        };
+        names.into_par_iter().map(pages).collect()
+    }
+
     fn pages(&self, domain: &str, name: &str) -> Result<OperatorPages, SiteError> {
         let mut tables = Vec::new();
         for since in Specs::embedded().versions(domain, name) {
