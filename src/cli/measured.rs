@@ -10,10 +10,10 @@ use onnx_conformance_report::tool_overview::{tool_overviews, tool_table};
 use rayon::prelude::*;
 
 use crate::cli::options::Form;
-use crate::cli::print;
 use crate::cli::runtime_name::RuntimeName;
 use crate::cli::screen::ScreenOptions;
 use crate::cli::usage::Usage;
+use crate::cli::{print, screen};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -81,7 +81,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         overview.levels = levels.map(|levels| levels.failures()).unwrap_or_default();
     }
     match arguments.format {
-        Form::Text => print::styled(table(&overviews, arguments.opset).trim_end())?,
+        Form::Text => print::styled(table(&overviews, arguments.opset, screen::width()).trim_end())?,
         Form::Json => print::json(&overviews)?,
     }
     Ok(exit::SUCCESS)
