@@ -7,6 +7,9 @@ use onnx_conformance_cases::suite::Suite;
 
 use crate::cli::print;
 
+/// Number of characters of a name that is too short to be corrected.
+const MAX_SHORT: usize = 3;
+
 /// Prints that the patterns select no case, with the nearest name for each.
 pub(crate) fn note_nothing_matches(suite: &Suite, patterns: &[String]) {
     print::note("no case matches");
@@ -56,6 +59,16 @@ pub(crate) fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str
     (distance <= wanted.chars().count().div_ceil(4)).then_some(candidate)
 }
 
+/// Returns the candidates that are one edit away from a name. The case of letters does not count. A name of up to three letters
+/// has none, since too many names are as near.
+pub(crate) fn one_edit_away<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
+    if name.chars().count() <= MAX_SHORT {
+        return BTreeSet::new();
+    }
+    let lower = name.to_lowercase();
+    candidates.filter(|candidate| strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()) == 1).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,5 +88,20 @@ mod tests {
         check("ai.onnx/Abs-13/nan_and_infinites/T=float", Some("ai.onnx/Abs-13/nan_and_infinities/T=float"));
         check("entirely/other", None);
         check("ai.onnx/Softmax-*/**", None);
+    }
+
+    #[test]
+    fn a_name_is_one_edit_away() {
+        let check = |name: &str, expected: &[&str]| {
+            let known = ["Relu", "Selu", "Celu", "Softmax", "Sum"];
+            assert_eq!(one_edit_away(name, known.into_iter()).into_iter().collect::<Vec<_>>(), expected, "{name}");
+        };
+        check("Rely", &["Relu"]);
+        check("sfotmax", &["Softmax"]);
+        check("softmaxx", &["Softmax"]);
+        check("Telu", &["Celu", "Relu", "Selu"]);
+        check("Sun", &[]);
+        check("Softmax", &[]);
+        check("Sftmx", &[]);
     }
 }
