@@ -1118,6 +1118,8 @@ test("a case is edited and run with versions side by side", computed, async () =
   const page = await open("#/op/ai.onnx/Softmax");
   await page.click("#play-open");
   await page.waitForSelector("#play-model");
+  assert.equal(await page.locator("#choose-play").inputValue(), "rest_from_1", "the case of the silent change");
+  assert.deepEqual(await page.locator(".play input[type=checkbox]:checked").evaluateAll((boxes) => boxes.map(({ value }) => value)), ["11", "13"]);
   await page.fill("#play-model", "<ir_version: 8, opset_import: [\"\" : 13]> g (float[1,2,2] x) => (float[1,2,2] y) { y = Softmax (x) }");
   await page.fill("#play-inputs", "float[1,2,2] x = {0, 0, 0, 0}");
   await page.getByRole("button", { name: "Run", exact: true }).click();
