@@ -85,7 +85,7 @@ pub(super) struct UnreadableGroup;
 
 impl Group {
     fn empty() -> Group {
-        Group { text: "runtime: any\nexpect:\n".to_owned(), read: OnceLock::new() }
+        Group { text: String::new(), read: OnceLock::new() }
     }
 
     fn add(&mut self, line: &str) {
@@ -94,7 +94,7 @@ impl Group {
     }
 
     fn read(&self) -> Option<&ExpectationMatcher> {
-        let read = || ExpectationMatcher::with_every_condition(Expectations::parse("", &self.text).ok()?).ok();
+        let read = || ExpectationMatcher::with_every_condition(Expectations::parse_lines(&self.text).ok()?).ok();
         self.read.get_or_init(read).as_ref()
     }
 }
