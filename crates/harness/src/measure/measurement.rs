@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use onnx_conformance_cases::case::{Case, CaseId, Level};
+use onnx_conformance_cases::case::{CaseId, Level};
 use onnx_conformance_cases::suite::{CaseFacts, RecordedCase, WrappedCases, opset_of, recorded_cases};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, Specs};
 use onnx_conformance_subject::{Accepted, Declaration};
@@ -11,7 +11,7 @@ use onnx_conformance_subject::{Accepted, Declaration};
 use crate::expectations::{Entry, ExpectationError, Expectations, HeaderFault, Processors};
 use crate::measure::digests::{MeasuredDigests, UnchangedCases, VersionState};
 use crate::measure::entries::MeasuredEntries;
-use crate::run::{CaseResult, DecodedCase, Outcome, PatternNames, ProcessorFeatures, undeclared_feature};
+use crate::run::{CaseResult, DecodedCase, Outcome, PatternNames, ProcessorFeatures};
 
 /// Measurement of a version of a runtime: an exact expectation file, which lists exactly the cases that the runtime does not
 /// pass.
@@ -251,12 +251,13 @@ impl Measurement {
     }
 
     /// Returns true if the runtime was given a case, was judged by it, and passed.
-    pub fn passes(&self, case: &Case) -> bool {
+    pub fn passes(&self, decoded: &DecodedCase<'_>) -> bool {
+        let case = decoded.case();
         let id = CaseId::parse(&case.id);
         self.judges(case.level)
             && self.was_measured(id, id.version().as_ref())
             && self.entries.about(&case.id) == Ok(None)
-            && undeclared_feature(case, &self.takes).is_none()
+            && decoded.undeclared_feature(&self.takes).is_none()
     }
 
     /// Returns true if the runtime was given a case with this id and level in a file of this IR version and these opsets, was judged
