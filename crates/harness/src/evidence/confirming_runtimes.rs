@@ -64,8 +64,10 @@ impl Confirm for ConfirmingRuntimes<'_> {
         if case.judged_outputs().is_empty() {
             return;
         }
-        let decoded = DecodedCase::new(case);
-        let passing: Vec<bool> = self.0.iter().map(|(_, measurement)| measurement.passes(&decoded)).collect();
+        let passing: Vec<bool> = {
+            let decoded = DecodedCase::new(case);
+            self.0.iter().map(|(_, measurement)| measurement.passes(&decoded)).collect()
+        };
         for ((evidence, _), passes) in self.0.iter().zip(passing) {
             if passes {
                 case.confirm(evidence);
