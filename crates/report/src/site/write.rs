@@ -1,4 +1,4 @@
-//! Files of the site.
+//! Makes all files of the site.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
