@@ -18,7 +18,7 @@ use crate::cli::finding::Found;
 use crate::cli::operator_name::{ONLY_NEAR, OperatorName, near_operators, nearest_operator};
 use crate::cli::options::Form;
 use crate::cli::screen::ScreenOptions;
-use crate::cli::suggest::{near_pattern, nearest, one_edit_away};
+use crate::cli::suggest::{near_patterns, nearest, one_edit_away};
 use crate::cli::usage::Usage;
 use crate::cli::{op, options, print, spec};
 
@@ -212,14 +212,14 @@ fn only_near_name(name: &str) -> anyhow::Result<Option<String>> {
 /// Returns the nearest names of all kinds, in quotes.
 fn near_names(suite: &Suite, name: &str) -> anyhow::Result<Vec<String>> {
     let findings = Found::ids()?;
-    let near_case = if name.contains('/') { near_pattern(suite, name) } else { None };
-    let near = [
-        nearest_operator(name).filter(|_| !name.contains('/')).map(str::to_owned),
-        near_case,
+    let near_cases = if name.contains('/') { near_patterns(suite, name) } else { Vec::new() };
+    let operator = nearest_operator(name).filter(|_| !name.contains('/')).map(str::to_owned);
+    let others = [
         nearest(name, explain::names()).map(str::to_owned),
         nearest(name, findings.iter().map(String::as_str)).map(str::to_owned),
     ];
-    Ok(near.into_iter().flatten().map(|near| format!("'{near}'")).collect())
+    let near = operator.into_iter().chain(near_cases).chain(others.into_iter().flatten());
+    Ok(near.map(|near| format!("'{near}'")).collect())
 }
 
 /// Describes the failures of the case in the newest measured version of each runtime, with the finding for each.
