@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use onnx_conformance_cases::case::Case;
 use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog};
 use onnx_conformance_cases::suite::{Filter, SuiteError};
 use onnx_conformance_harness::evidence::ConfirmingRuntimes;
@@ -20,7 +21,7 @@ use crate::coverage::{OperatorText, TextError};
 use crate::site::column::{Column, make_keys_unique};
 use crate::site::columns::ShownColumns;
 use crate::site::failures::{Changed, Disagreement, Failure, OperatorFailures};
-use crate::site::finding_pages::{self, MeasuredFinding, SampleTexts, ShownBy};
+use crate::site::finding_pages::{self, BySample, MeasuredFinding, SampleTexts, ShownBy};
 use crate::site::findings::{self, FindingData};
 use crate::site::front::{FrontBuilder, VersionStates};
 use crate::site::graphs::{self, GraphsError, Topic};
@@ -170,6 +171,8 @@ struct OperatorPages {
     versions: Vec<VersionStates>,
     failures: OperatorFailures,
     findings: Vec<FindingData>,
+    /// Texts about those samples of findings that are cases of the operator, by the full id of the finding.
+    sample_texts: BTreeMap<String, SampleTexts>,
     words: OperatorWords,
     /// Script with the data of the operator's page.
     data: String,
@@ -245,19 +248,21 @@ pub fn write_site(
     progress(Step::new("reading the sentences of the standard"));
     let sentences = OperatorText::chosen(&Filter::default())?;
     let sentences = sentences.into_iter().map(|text| (text.operator.clone(), text)).collect();
+    let by_sample = finding_pages::by_sample(findings.all());
     let parts = Parts {
         catalog,
         findings,
+        by_sample: &by_sample,
         evidence: &evidence,
         texts: &texts,
         standard: extra.texts.as_ref(),
         sentences: &sentences,
         columns: &columns,
     };
-    let operators = parts.all_pages(progress)?;
+    let mut operators = parts.all_pages(progress)?;
     add_operators(&mut out, &columns, &operators)?;
     progress(Step::new("making the pages of findings"));
-    add_findings(&mut out, findings, &columns, &operators)?;
+    add_findings(&mut out, findings, &columns, &mut operators)?;
     progress(Step::new("making the pages of graphs"));
     add_graphs(&mut out, findings, &columns)?;
     progress(Step::new("making the page of tools"));
@@ -294,6 +299,7 @@ fn add_assets(out: &mut Output, base: Option<&BaseUrl>) {
 struct Parts<'a> {
     catalog: &'a OperatorCatalog,
     findings: &'a Findings,
+    by_sample: &'a BySample<'a>,
     evidence: &'a ConfirmingRuntimes<'a>,
     texts: &'a Texts,
     standard: Option<&'a StandardTexts>,
@@ -327,7 +333,13 @@ impl Parts<'_> {
         let file = self.catalog.get(&version)?;
         let findings = findings::about(self.findings, &tables)?;
         let of_findings: BTreeSet<&str> = findings.iter().map(|finding| finding.sample.as_str()).collect();
-        let samples = samples(self.catalog, &tables, self.evidence, &of_findings)?;
+        let mut sample_texts = BTreeMap::new();
+        let mut inspect = |case: &Case| {
+            for finding in self.by_sample.get(case.id.as_str()).into_iter().flatten() {
+                sample_texts.insert(finding.full_id(), finding_pages::sample_texts(finding, case));
+            }
+        };
+        let samples = samples(self.catalog, &tables, self.evidence, &of_findings, &mut inspect)?;
         let (texts, standard, columns) = (self.texts, self.standard, self.columns);
         let nothing = OperatorText::default();
         let sentences = self.sentences.get(&format!("{domain}/{name}")).unwrap_or(&nothing);
@@ -353,6 +365,7 @@ impl Parts<'_> {
             versions: tables.iter().map(|table| VersionStates::new(table, self.columns.len())).collect(),
             failures: OperatorFailures::new(&tables, self.columns),
             findings,
+            sample_texts,
             words: OperatorWords::new(file, &tables),
             data,
             entry: OperatorEntry::new(&tables, &file.summary, columns),
@@ -398,10 +411,14 @@ fn add_findings(
     out: &mut Output,
     findings: &Findings,
     columns: &ShownColumns,
-    operators: &[OperatorPages],
+    operators: &mut [OperatorPages],
 ) -> Result<(), SiteError> {
+    let mut samples = BTreeMap::new();
+    for pages in operators.iter_mut() {
+        samples.append(&mut pages.sample_texts);
+    }
     let mut shown: BTreeMap<String, Vec<ShownBy>> = BTreeMap::new();
-    for pages in operators {
+    for pages in operators.iter() {
         for finding in &pages.findings {
             let versions = shown.entry(format!("{}/{}", finding.text.runtime, finding.text.id)).or_default();
             for (since, behaviours) in &finding.behaviours {
@@ -410,7 +427,9 @@ fn add_findings(
         }
     }
     let measured = finding_pages::measured(findings, &shown)?;
-    let samples = finding_pages::samples(findings.all())?;
+    let others = findings.all().filter(|finding| !samples.contains_key(&finding.full_id()));
+    let others = finding_pages::samples(others)?;
+    samples.extend(others);
     for finding in &measured {
         out.json(&finding.path(), &finding.page(&samples)?)?;
     }
