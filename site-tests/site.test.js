@@ -1062,6 +1062,26 @@ test("a model can be dropped on any page", async () => {
   await close(page);
 });
 
+test("a model of 200 MB is checked, or a sentence says why not", computed, async () => {
+  const page = await open("#/model");
+  await page.evaluate((model) => {
+    const varint = (number) => (number < 128 ? [number] : [(number % 128) + 128, ...varint(Math.floor(number / 128))]);
+    const size = 200 << 20;
+    // A second part of the graph, with an initializer: its dimension, element type, name and data.
+    const tensor = [1 << 3, ...varint(size / 4), 2 << 3, 1, (8 << 3) | 2, 1, 119, (9 << 3) | 2, ...varint(size)];
+    const graph = [(5 << 3) | 2, ...varint(tensor.length + size), ...tensor];
+    const part = [(7 << 3) | 2, ...varint(graph.length + size), ...graph];
+    const data = new DataTransfer();
+    data.items.add(new File([new Uint8Array([...model, ...part]), new Uint8Array(size)], "large.onnx"));
+    window.dispatchEvent(new DragEvent("drop", { dataTransfer: data, cancelable: true }));
+  }, [...relu()]);
+  const ended = () => /^large\.onnx(: | was not checked: )/.test(document.getElementById("model-result")?.textContent || "");
+  await page.waitForFunction(ended, null, { timeout: 60_000 });
+  assert.match(await page.locator("#model-result").textContent(), /^large\.onnx(: valid| was not checked: .+\.$)/);
+  assert.equal(await page.locator("main h1").textContent(), "Drop a model");
+  await close(page);
+});
+
 test("a site without the program for browsers says so, and which one has it", async () => {
   const page = await open("#/");
   for (const address of ["#/model", "#/op/ai.onnx/Softmax?play=last_axis_by_default"]) {
@@ -1118,6 +1138,8 @@ test("a case is edited and run with versions side by side", computed, async () =
   const page = await open("#/op/ai.onnx/Softmax");
   await page.click("#play-open");
   await page.waitForSelector("#play-model");
+  assert.equal(await page.locator("#choose-play").inputValue(), "rest_from_1", "the case of the silent change");
+  assert.deepEqual(await page.locator(".play input[type=checkbox]:checked").evaluateAll((boxes) => boxes.map(({ value }) => value)), ["11", "13"]);
   await page.fill("#play-model", "<ir_version: 8, opset_import: [\"\" : 13]> g (float[1,2,2] x) => (float[1,2,2] y) { y = Softmax (x) }");
   await page.fill("#play-inputs", "float[1,2,2] x = {0, 0, 0, 0}");
   await page.getByRole("button", { name: "Run", exact: true }).click();

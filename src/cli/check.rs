@@ -45,69 +45,70 @@ pub(crate) struct Arguments {
     #[arg(value_name = "MODEL|DIR", required = true)]
     models: Vec<PathBuf>,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Target")]
     target: TargetOptions,
 
     /// Show the measured behaviour of a runtime for each node: onnxruntime, onnxruntime@1.20.1, or all for the newest version of
     /// each runtime
-    #[arg(long, value_name = "NAME[@VERSION]", value_delimiter = ',', value_parser = runtime_parser())]
+    #[arg(long, help_heading = "Runtime", value_name = "NAME[@VERSION]", value_delimiter = ',', value_parser = runtime_parser())]
     runtime: Vec<String>,
 
     /// Start the runtime, run the model on it, and compare the outputs. If that gives no answer, run nodes as separate
     /// models. --runtime is then the name or command line of an adapter, as for `run`
-    #[arg(long, requires = "runtime")]
+    #[arg(long, help_heading = "Runtime", requires = "runtime")]
     probe: bool,
 
     /// Inputs for the run of the whole model instead of generated ones: a .npz file, or a folder with x.npy or `input_0.pb` and so on
-    #[arg(long, value_name = "FILE|DIR", requires = "probe")]
+    #[arg(long, help_heading = "Runtime", value_name = "FILE|DIR", requires = "probe")]
     inputs: Option<PathBuf>,
 
     /// Write nodes as separate models to this folder: nodes that are not known to run on the runtime, nodes with
     /// findings, or the nodes of --node
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, help_heading = "Written models", value_name = "DIR")]
     save_node: Option<PathBuf>,
 
     /// Node to write: its name, position in the main graph or output, or all. May be given several times
-    #[arg(long, value_name = "NODE", requires = "save_node")]
+    #[arg(long, help_heading = "Written models", value_name = "NODE", requires = "save_node")]
     node: Vec<String>,
 
     /// Show the inferred type and shape of every value of the main graph
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     shapes: bool,
 
     /// Show the parameters, their bytes, and the operations per operator. For several models, also count them by opset
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     summary: bool,
 
     /// Write the model to the file of -o with all safe edits: they change neither its outputs nor which runtimes load it
-    #[arg(long, requires = "output")]
+    #[arg(long, help_heading = "Written models", requires = "output")]
     fix: bool,
 
     /// Write the model to the file of -o, with the inferred type and shape of each value of the main graph
-    #[arg(long, requires = "output")]
+    #[arg(long, help_heading = "Written models", requires = "output")]
     write_shapes: bool,
 
     /// Output format
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, help_heading = "Output", value_enum, default_value = "text")]
     format: Format,
 
     /// Exit with code 1 for findings of this level or worse
-    #[arg(long, value_enum, default_value = "error", value_name = "LEVEL")]
+    #[arg(long, help_heading = "Output", value_enum, default_value = "error", value_name = "LEVEL")]
     fail_on: FailOn,
 
     /// Write the report to this file instead of standard output; with --fix or --write-shapes, write the model to it
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, help_heading = "Output", value_name = "FILE")]
     output: Option<PathBuf>,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Output")]
     screen: ScreenOptions,
 
     /// Give up on a model after this many seconds
-    #[arg(long, value_name = "SECONDS", default_value = "60")]
+    #[arg(long, help_heading = "Limits", value_name = "SECONDS", default_value = "60")]
     timeout: u32,
 
     /// Give up on a model if its check needs more memory than this
-    #[arg(long, value_name = "MB", default_value = "4096", value_parser = options::megabytes, allow_negative_numbers = true)]
+    #[arg(long, help_heading = "Limits", value_name = "MB", default_value = "4096", value_parser = options::megabytes)]
+    #[arg(allow_negative_numbers = true)]
     memory: usize,
 }
 

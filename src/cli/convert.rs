@@ -36,48 +36,48 @@ pub(crate) struct Arguments {
     /// The model, or - for standard input
     model: PathBuf,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Target")]
     target: TargetOptions,
 
     /// Use the opsets and IR version nearest to the model's that this measured runtime accepts, such as onnxruntime@1.20.1
-    #[arg(long, value_name = "NAME[@VERSION]", conflicts_with_all = ["opset", "ir", "release"])]
+    #[arg(long, help_heading = "Target", value_name = "NAME[@VERSION]", conflicts_with_all = ["opset", "ir", "release"])]
     runtime: Option<String>,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Edits")]
     edits: EditOptions,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Half precision")]
     half: HalfOptions,
 
     /// Number of generated inputs on which both models are run and compared
-    #[arg(long, value_name = "N", default_value = "3", value_parser = options::count)]
+    #[arg(long, help_heading = "Proof", value_name = "N", default_value = "3", value_parser = options::count)]
     verify: usize,
 
     /// Also compare both models on these inputs: a .npz file, or a folder with x.npy or `input_0.pb` and so on
-    #[arg(long, value_name = "FILE|DIR")]
+    #[arg(long, help_heading = "Proof", value_name = "FILE|DIR")]
     inputs: Option<PathBuf>,
 
     /// Fail and write nothing if the outputs of both models were not compared
-    #[arg(long)]
+    #[arg(long, help_heading = "Proof")]
     require_proof: bool,
 
     /// Write the model to this file. Without it, only print the planned changes
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, help_heading = "Output", value_name = "FILE")]
     output: Option<PathBuf>,
 
     /// Treatment of external data. Without it, the data stays, so FILE must be in the folder of the model
-    #[arg(long, value_enum, value_name = "HOW", requires = "output")]
+    #[arg(long, help_heading = "Output", value_enum, value_name = "HOW", requires = "output")]
     external: Option<External>,
 
     /// Overwrite an existing file
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     force: bool,
 
     /// Output format. `docs/schema/convert.json` describes the JSON
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, help_heading = "Output", value_enum, default_value_t)]
     format: Form,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Limits")]
     limits: LimitOptions,
 }
 

@@ -32,57 +32,57 @@ const MANY_CASES: usize = 20_000;
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub struct Arguments {
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Cases")]
     selection: options::Selection,
 
     /// Output format. JSON has the totals, the missing items and the evidence
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, help_heading = "Output", value_enum, default_value_t)]
     format: Format,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Output")]
     screen: ScreenOptions,
 
     /// Print only the totals, without the missing items
-    #[arg(long)]
+    #[arg(long, help_heading = "Question")]
     totals: bool,
 
     /// Print the cases whose outputs only the built-in executor confirms, instead of the missing items
-    #[arg(long, conflicts_with = "totals")]
+    #[arg(long, help_heading = "Question", conflicts_with = "totals")]
     unconfirmed: bool,
 
     /// Print the element counts of the largest values of each operator's cases, instead of the missing items
-    #[arg(long, conflicts_with_all = ["totals", "unconfirmed"])]
+    #[arg(long, help_heading = "Question", conflicts_with_all = ["totals", "unconfirmed"])]
     sizes: bool,
 
     /// Print the recorded results of `convert` for the cases of each operator version, at every opset where the operator has
     /// another version: unchanged, edited, refused, wrong
-    #[arg(long, conflicts_with_all = ["totals", "unconfirmed", "sizes"])]
+    #[arg(long, help_heading = "Question", conflicts_with_all = ["totals", "unconfirmed", "sizes"])]
     conversions: bool,
 
     /// Print the reports of wrong rewrites that graphs are about, and the measured versions that fail such a graph
-    #[arg(long, conflicts_with_all = ["totals", "unconfirmed", "sizes", "conversions"])]
+    #[arg(long, help_heading = "Question", conflicts_with_all = ["totals", "unconfirmed", "sizes", "conversions"])]
     threads: bool,
 
     /// Print the patterns of graphs: which measured runtimes rewrite them, and which patterns none rewrites. With --totals only
     /// the sums
-    #[arg(long, conflicts_with_all = ["unconfirmed", "sizes", "conversions"])]
+    #[arg(long, help_heading = "Question", conflicts_with_all = ["unconfirmed", "sizes", "conversions"])]
     graphs: bool,
 
     /// Print the sentences of the standard about the selected operators, or of a document such as IR.md, each with the rules and
     /// cases that test it. With --totals only the sums
-    #[arg(long, conflicts_with_all = ["unconfirmed", "sizes", "conversions", "threads", "graphs"])]
+    #[arg(long, help_heading = "Question", conflicts_with_all = ["unconfirmed", "sizes", "conversions", "threads", "graphs"])]
     text: bool,
 
     /// End with exit code 1 if the cases miss something, or if an exclusion is not needed
-    #[arg(long, conflicts_with_all = ["unconfirmed", "sizes", "conversions", "threads", "graphs", "text"])]
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["unconfirmed", "sizes", "conversions", "threads", "graphs", "text"])]
     check: bool,
 
     /// Run all cases, also those of groups whose coverage is recorded, and compare both
-    #[arg(long, hide = true)]
+    #[arg(long, help_heading = "Question", hide = true)]
     recount: bool,
 
     /// With --text and a table: count the cases of each sentence that pass in these results of a run
-    #[arg(long, value_name = "RESULTS", requires = "text")]
+    #[arg(long, help_heading = "Question", value_name = "RESULTS", requires = "text")]
     results: Option<PathBuf>,
 }
 

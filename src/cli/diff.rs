@@ -87,7 +87,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     for opset in [from, to] {
         name.at(opset)?;
     }
-    name.note_case();
+    name.note_reading();
     let (from, to) = ascending(from, to);
     let diff = diff::versions(specs, &name.domain, &name.name, from, to)?;
     if arguments.text {
@@ -140,7 +140,7 @@ impl Arguments {
     /// Returns the operator and the two opsets, in the forms `Sum 8 13`, `Sum@8 13` and `Sum@8 Sum@13`.
     fn operands(&self) -> anyhow::Result<(OperatorName, u32, u32)> {
         let operator = self.operator.as_deref().context("give an operator, or --opset")?;
-        let name = OperatorName::parse(operator)?;
+        let name = OperatorName::parse_or_nearest(operator)?;
         let opsets = match (name.opset, self.from.as_deref(), self.to.as_deref()) {
             (None, Some(from), Some(to)) => Some((number(from)?, number(to)?)),
             (Some(from), Some(to), None) => Some((from, opset_of(to, &name)?)),

@@ -104,7 +104,7 @@ impl Rule {
         match self {
             Rule::Check(rule) => print_rule_of_check(*rule),
             Rule::Operator(name, id) => {
-                name.note_case();
+                name.note_reading();
                 print_rule_of_operator(&name.version()?, id)
             }
         }

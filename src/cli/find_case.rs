@@ -8,7 +8,7 @@ use onnx_conformance_harness::run::Confirm as _;
 use crate::cli::operator_name::OperatorName;
 use crate::cli::options::Sources;
 use crate::cli::print;
-use crate::cli::suggest::near_pattern;
+use crate::cli::suggest::{choice, near_patterns};
 use crate::cli::usage::Usage;
 
 /// Returns the case with this id, or the first case of a glob, a group or an operator, with its level by the texts of a
@@ -51,7 +51,7 @@ pub(crate) fn first_of_group(suite: &Suite, sources: &Sources, path: &str) -> an
 
 /// Returns the error for an id without a case.
 pub(crate) fn no_case(suite: &Suite, id: &str) -> Usage {
-    let hint = near_pattern(suite, id).map(|near| format!("did you mean '{near}'? ")).unwrap_or_default();
+    let hint = choice(&near_patterns(suite, id)).map(|near| format!("did you mean {near}? ")).unwrap_or_default();
     Usage(format!("there is no case '{id}'; {hint}`onnx-conformance list` prints the ids"))
 }
 

@@ -239,8 +239,8 @@ pub(crate) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
 
 /// Returns the version at the opset that a text names, or else all versions of the operator.
 fn versions_of(text: &str) -> anyhow::Result<Vec<OperatorVersion>> {
-    let name = OperatorName::parse(text)?;
-    name.note_case();
+    let name = OperatorName::parse_or_nearest(text)?;
+    name.note_reading();
     if name.opset.is_some() {
         return Ok(vec![name.version()?]);
     }

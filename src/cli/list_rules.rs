@@ -49,8 +49,8 @@ fn is_rule(name: &str, rule: RuleId) -> bool {
 fn operators(named: &[String]) -> anyhow::Result<Vec<OperatorVersion>> {
     let mut found = Vec::new();
     for text in named.iter().filter(|name| !RuleId::ALL.into_iter().any(|rule| is_rule(name, rule))) {
-        let name = OperatorName::parse(text)?;
-        name.note_case();
+        let name = OperatorName::parse_or_nearest(text)?;
+        name.note_reading();
         found.push(name.version()?);
     }
     if named.is_empty() {

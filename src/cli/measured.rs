@@ -10,10 +10,14 @@ use onnx_conformance_report::tool_overview::{tool_overviews, tool_table};
 use rayon::prelude::*;
 
 use crate::cli::options::Form;
-use crate::cli::print;
+use crate::cli::progress::Waiting;
 use crate::cli::runtime_name::RuntimeName;
 use crate::cli::screen::ScreenOptions;
 use crate::cli::usage::Usage;
+use crate::cli::{print, screen};
+
+/// Number of measurements that are read in less than two seconds.
+const FEW: usize = 9;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -74,21 +78,25 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
         let measurement = measurements.get(runtime, version)?;
         Ok(measurement.map(|measurement| Overview::new(measurement, arguments.opset, &operators)))
     };
+    let waiting = (meant.len() > FEW).then(|| Waiting::new("reading the measurements"));
     let overviews: Vec<Option<Overview>> = meant.par_iter().map(overview).collect::<Result<_, _>>()?;
     let mut overviews: Vec<Overview> = overviews.into_iter().flatten().collect();
     for overview in &mut overviews {
         let levels = Levels::measured(&overview.runtime, &overview.version)?;
         overview.levels = levels.map(|levels| levels.failures()).unwrap_or_default();
     }
+    drop(waiting);
     match arguments.format {
-        Form::Text => print::styled(table(&overviews, arguments.opset).trim_end())?,
+        Form::Text => print::styled(table(&overviews, arguments.opset, screen::width()).trim_end())?,
         Form::Json => print::json(&overviews)?,
     }
     Ok(exit::SUCCESS)
 }
 
 fn list_tools(format: Form) -> anyhow::Result<u8> {
+    let waiting = Waiting::new("reading the measurements of tools");
     let overviews = tool_overviews()?;
+    drop(waiting);
     match format {
         Form::Text => print::styled(tool_table(&overviews).trim_end())?,
         Form::Json => print::json(&overviews)?,

@@ -57,7 +57,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Shows what is being done, such as `writing the site`, and for how long.
+    /// Shows what is being done, such as `reading the measurements`, and for how long.
     pub(crate) fn new(what: &'static str) -> Waiting {
         let bar = ProgressBar::new_spinner();
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {
@@ -70,6 +70,20 @@ impl Waiting {
             bar.enable_steady_tick(Duration::from_millis(100));
         }
         Waiting { bar }
+    }
+
+    /// Shows the next step of the work, with the number of its finished items and of all. If standard error is not a terminal, a step
+    /// is one line, printed when it starts.
+    pub(crate) fn show(&self, work: &'static str, items: Option<(usize, usize)>) {
+        if !self.bar.is_hidden() {
+            let message = match items {
+                Some((finished, all)) => format!("{work}: {finished} of {all}"),
+                None => work.to_owned(),
+            };
+            self.bar.set_message(message);
+        } else if items.is_none_or(|(finished, _)| finished == 0) {
+            print::note(work);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use onnx_conformance_cases::suite::{Generated, Suite};
 use onnx_conformance_harness::exit;
-use onnx_conformance_report::site::{BaseUrl, Column, Extra, write_site};
+use onnx_conformance_report::site::{BaseUrl, Column, Extra, Step, write_site};
 
 use crate::cli::progress::Waiting;
 use crate::cli::standard_text::standard_texts;
@@ -80,6 +80,7 @@ fn check_folder(folder: &Path) -> Result<(), Usage> {
 /// Writes the site, with the optional information about the suite itself and the program for the browser.
 pub fn write(arguments: &Arguments, mut extra: Extra) -> anyhow::Result<u8> {
     check_folder(&arguments.output)?;
+    let waiting = Waiting::new("reading the measurements");
     if arguments.text {
         extra.texts = Some(standard_texts()?);
     }
@@ -90,8 +91,8 @@ pub fn write(arguments: &Arguments, mut extra: Extra) -> anyhow::Result<u8> {
     for path in &arguments.files {
         columns.push(Column::from_results(&path.display().to_string(), &results_file::read(path)?, &digest));
     }
-    let waiting = Waiting::new("writing the site");
-    let written = write_site(&arguments.output, columns, &digest, extra)?;
+    let progress = |step: Step| waiting.show(step.work, step.items);
+    let written = write_site(&arguments.output, columns, &digest, extra, &progress)?;
     drop(waiting);
     for remark in &written.remarks {
         print::note(remark);

@@ -71,6 +71,12 @@ pub(crate) fn shortened<T>(run: impl FnOnce() -> T) -> T {
     done
 }
 
+/// Returns the number of characters in a line of the terminal; `None` if standard output is none.
+pub(crate) fn width() -> Option<usize> {
+    let (Width(columns), _) = terminal_size().filter(|_| stdout().is_terminal())?;
+    Some(usize::from(columns)).filter(|columns| *columns > 0)
+}
+
 /// Returns the text, shortened to the screen if standard output is a terminal. `hint` says how to get everything.
 pub(crate) fn to_screen(text: &str, hint: &str) -> String {
     let size = if stdout().is_terminal() { terminal_size() } else { None };

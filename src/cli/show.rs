@@ -15,10 +15,10 @@ use onnx_conformance_report::describe_case::describe;
 use crate::cli::explain::{self, Rule};
 use crate::cli::find_case::{find_in, first_of_group, no_case};
 use crate::cli::finding::Found;
-use crate::cli::operator_name::{OperatorName, nearest_operator};
+use crate::cli::operator_name::{ONLY_NEAR, OperatorName, near_operators, nearest_operator};
 use crate::cli::options::Form;
 use crate::cli::screen::ScreenOptions;
-use crate::cli::suggest::{near_pattern, nearest};
+use crate::cli::suggest::{near_patterns, nearest, one_edit_away};
 use crate::cli::usage::Usage;
 use crate::cli::{op, options, print, spec};
 
@@ -94,24 +94,21 @@ impl Arguments {
         if !self.sources.is_project() {
             bail!(no_case(&suite, name));
         }
-        if let Some(rule) = Rule::find(name)? {
-            return Ok(Thing::Rule(rule));
-        }
-        if let Some(outcome) = explain::outcome(name) {
-            return Ok(Thing::Outcome(outcome));
-        }
-        if let Some(found) = Found::find(name)? {
-            return Ok(Thing::Finding(found));
-        }
-        if let Ok(operator) = OperatorName::parse(name) {
-            return Ok(Thing::Operator(operator));
+        if let Some(thing) = Thing::named(name)? {
+            return Ok(thing);
         }
         let is_path = name.contains('/') && !name.starts_with(['!', '@']);
         let first = if is_path { first_of_group(&suite, &self.sources, name)? } else { None };
-        match first {
-            Some(case) => Ok(Thing::Case(Box::new(case))),
-            None => bail!(unknown(&suite, name)?),
+        if let Some(case) = first {
+            return Ok(Thing::Case(Box::new(case)));
         }
+        if let Some(near) = only_near_name(name)?
+            && let Some(thing) = Thing::named(&near)?
+        {
+            print::note(&format!("'{name}' is read as {near}; {ONLY_NEAR}"));
+            return Ok(thing);
+        }
+        bail!(unknown(&suite, name)?)
     }
 
     /// Fails if an option is given that is not about this kind of thing.
@@ -143,7 +140,7 @@ impl Arguments {
 
     fn show_operator(&self, name: &OperatorName) -> anyhow::Result<()> {
         let version = name.version()?;
-        name.note_case();
+        name.note_reading();
         if self.definition {
             return spec::print_definition(&version);
         }
@@ -154,6 +151,20 @@ impl Arguments {
 }
 
 impl Thing {
+    /// Finds a rule, an outcome, a finding or an operator by its name.
+    fn named(name: &str) -> anyhow::Result<Option<Thing>> {
+        if let Some(rule) = Rule::find(name)? {
+            return Ok(Some(Thing::Rule(rule)));
+        }
+        if let Some(outcome) = explain::outcome(name) {
+            return Ok(Some(Thing::Outcome(outcome)));
+        }
+        if let Some(found) = Found::find(name)? {
+            return Ok(Some(Thing::Finding(found)));
+        }
+        Ok(OperatorName::parse(name).ok().map(Thing::Operator))
+    }
+
     /// Returns the kind of thing, with its article.
     fn kind(&self) -> &'static str {
         match self {
@@ -188,17 +199,27 @@ fn unknown(suite: &Suite, name: &str) -> anyhow::Result<Usage> {
     )))
 }
 
+/// Returns the only name of an operator, a rule of `check`, an outcome or a finding that is one edit away. An id of a case is not
+/// corrected: one edit may name another type.
+fn only_near_name(name: &str) -> anyhow::Result<Option<String>> {
+    let (mut near, findings) = (near_operators(name), Found::ids()?);
+    near.extend(
+        one_edit_away(name, explain::names().chain(findings.iter().map(String::as_str))).into_iter().map(str::to_owned),
+    );
+    Ok(near.pop_first().filter(|_| near.is_empty()))
+}
+
 /// Returns the nearest names of all kinds, in quotes.
 fn near_names(suite: &Suite, name: &str) -> anyhow::Result<Vec<String>> {
     let findings = Found::ids()?;
-    let near_case = if name.contains('/') { near_pattern(suite, name) } else { None };
-    let near = [
-        nearest_operator(name).filter(|_| !name.contains('/')).map(str::to_owned),
-        near_case,
+    let near_cases = if name.contains('/') { near_patterns(suite, name) } else { Vec::new() };
+    let operator = nearest_operator(name).filter(|_| !name.contains('/')).map(str::to_owned);
+    let others = [
         nearest(name, explain::names()).map(str::to_owned),
         nearest(name, findings.iter().map(String::as_str)).map(str::to_owned),
     ];
-    Ok(near.into_iter().flatten().map(|near| format!("'{near}'")).collect())
+    let near = operator.into_iter().chain(near_cases).chain(others.into_iter().flatten());
+    Ok(near.map(|near| format!("'{near}'")).collect())
 }
 
 /// Describes the failures of the case in the newest measured version of each runtime, with the finding for each.

@@ -159,6 +159,25 @@ fn options_of_another_kind_of_run_are_refused_with_the_way_out() {
 }
 
 #[test]
+fn the_options_of_long_commands_have_headings() {
+    for (name, headings) in [
+        ("check", &["Target", "Runtime", "Written models", "Output", "Limits"][..]),
+        ("convert", &["Target", "Edits", "Half precision", "Proof", "Output", "Limits"]),
+        ("coverage", &["Cases", "Question", "Output"]),
+    ] {
+        let help = call(&[name, "--help"]).expect(0, "\nOptions:\n").out;
+        for heading in headings {
+            assert_eq!(help.matches(&format!("\n{heading}:\n")).count(), 1, "{heading} in\n{help}");
+        }
+        // Only the options of every command have no heading: --color and --help.
+        let (_, rest) = help.split_once("\nOptions:\n").unwrap();
+        let (plain, _) = rest.split_once(&format!("\n{}:\n", headings[0])).unwrap();
+        let options: Vec<&str> = plain.lines().filter(|line| line.trim_start().starts_with('-')).collect();
+        assert_eq!(options.len(), 2, "{options:?}");
+    }
+}
+
+#[test]
 fn the_options_of_a_run_are_grouped() {
     let help = call(&["run", "--help"]).expect(0, "").out;
     let place = |text: &str| help.find(text).unwrap_or_else(|| panic!("no '{text}' in\n{help}"));

@@ -89,14 +89,29 @@ fn a_name_of_anything_is_shown() {
 }
 
 #[test]
+fn a_mistyped_name_is_read_as_the_only_one_that_is_near() {
+    for (thing, name, first) in [
+        ("Rely-13", "Relu-13", "ai.onnx/Relu-13: "),
+        ("Sofmax@11", "Softmax@11", "ai.onnx/Softmax-11: "),
+        ("ai.onnx/Softmx", "ai.onnx/Softmax", "ai.onnx/Softmax-13: "),
+        ("mismach", "mismatch", "mismatch: "),
+        ("node/typ", "node/type", "node/type, error: "),
+        ("gather-string", "gather-strings", "onnxruntime/gather-strings"),
+    ] {
+        let shown = call(&["show", thing]).expect(0, first);
+        assert_eq!(shown.err, format!("'{thing}' is read as {name}; no other name is that similar\n"), "{thing}");
+    }
+    call(&["show", "Rely", "--issue"]).expect(64, "--issue is about a finding, but 'Rely' is an operator");
+}
+
+#[test]
 fn a_name_of_nothing_is_bad_usage_with_the_nearest_names() {
     for (thing, hint) in [
-        ("Softmx", "operator 'Softmx'; did you mean 'Softmax'?"),
-        ("mismach", "did you mean 'mismatch'?"),
-        ("node/typ", "'node/type'"),
-        ("gather-string", "'gather-strings'"),
+        ("Sftmx", "operator 'Sftmx'; did you mean 'Softmax'?"),
+        ("Telu", "did you mean"),
+        ("mimach", "did you mean 'mismatch'?"),
         ("ai.onnx/Abs-13/nan_and_infinites/T=float", "did you mean 'ai.onnx/Abs-13/nan_and_infinities/T=float'?"),
-        ("ai.onnx/Softmx", "did you mean 'ai.onnx/Softmax-*'?"),
+        ("ai.onnx/Sftmx", "did you mean 'ai.onnx/Softmax-*'?"),
         ("C9", "write a rule with its operator, as in Sum/C9"),
         ("Sum@x", "'x' is not an opset; write for example Sum@13"),
         ("Sum@999", "opset 999 of ai.onnx is unknown"),

@@ -97,6 +97,13 @@ fn a_site_shows_results_beside_what_is_measured() {
 }
 
 #[test]
+fn an_operator_names_the_case_of_its_newest_silent_change() {
+    assert_eq!(data("op/ai.onnx/Softmax")["silent"], serde_json::json!(["rest_from_1", 11, 13]));
+    assert!(data("op/ai.onnx/Softmax")["samples"]["rest_from_1"]["feed"].is_string());
+    assert!(data("op/ai.onnx/Abs")["silent"].is_null());
+}
+
+#[test]
 fn a_site_counts_cases_by_the_share_of_their_bound() {
     let text = fs::read_to_string(&SITE.good).unwrap();
     assert!(text.contains("\"bound\":{\"type\":\"float\",\"ulps\":4,\"share\":\""), "{text}");

@@ -86,7 +86,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
         coverage.counts().into_iter().map(|(kind, count)| (kind.title(), [count.reached, count.excused, count.all]));
     let (reach, evidence, module) = (reach.collect(), coverage.evidence(), module());
     let extra = Extra { reach, evidence, module, ..Extra::default() };
-    let written = write_site(&folder, columns, &digest, extra)?;
+    let written = write_site(&folder, columns, &digest, extra, &|_| ())?;
     write_whole(&folder.join("coverage.md"), coverage.markdown().as_bytes())?;
     anstream::println!("{}", coverage.cases_line());
     written.remarks.iter().for_each(|remark| anstream::eprintln!("note: {remark}"));

@@ -40,7 +40,7 @@ pub fn write_whole_folder(
     let failed = |error: io::Error| WholeFolderError::Io { folder: folder.to_owned(), error };
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(failed)?;
-    let (path, ()) = create_unique(parent, ".trace-", |path| fs::create_dir(path)).map_err(failed)?;
+    let (path, ()) = create_unique(parent, ".unfinished-", |path| fs::create_dir(path)).map_err(failed)?;
     let unfinished = Unfinished(path);
     let place = |name: &String| {
         let path = unfinished.0.join(name);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use onnx_conformance_cases::suite::{Filter, Generated, Suite, SuiteError};
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::expectations::{ExpectationError, Expectations};
-use onnx_conformance_harness::measure::{AskedParts, measured_tools, tool_digests};
+use onnx_conformance_harness::measure::{AskedParts, ListedCases, measured_tools, tool_digests};
 use onnx_conformance_harness::questions::BuiltinTools;
 use onnx_conformance_reference::parallel::map_items;
 use onnx_conformance_subject::Builtin;
@@ -52,9 +52,9 @@ pub enum ToolOverviewError {
 /// Returns the measured versions of tools, sorted by tool, then by version.
 pub fn tool_overviews() -> Result<Vec<ToolOverview>, ToolOverviewError> {
     let ids = Suite::project(None, Generated::embedded())?.ids(&Filter::default())?;
-    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let listed = ListedCases::new(ids.iter().map(String::as_str));
     let overview = |file: &Expectations| -> Result<ToolOverview, ToolOverviewError> {
-        let AskedParts { unchanged, stale } = AskedParts::new(tool_digests(file)?, file.shard, &ids);
+        let AskedParts { unchanged, stale } = AskedParts::new(tool_digests(file)?, file.shard, &listed);
         Ok(ToolOverview {
             tool: file.runtime.clone(),
             version: file.version.clone().unwrap_or_default(),

@@ -38,8 +38,32 @@ enum Form {
     Below,
     /// `ai.onnx/Abs-13/**/T=int8`: these parts anywhere below.
     Parts(String),
-    /// Any other glob, compiled on first use.
-    Other(Box<[Glob; 2]>, OnceLock<[GlobMatcher; 2]>),
+    /// Any other glob.
+    Other(Box<OtherGlob>),
+}
+
+/// Globs of a pattern that needs the glob engine.
+#[derive(Debug)]
+struct OtherGlob {
+    /// The pattern itself, and everything below it.
+    all: [LazyGlob; 2],
+    /// The first two parts, as in the names of most groups; `None` if the pattern does not have them apart from the rest.
+    group: Option<LazyGlob>,
+}
+
+/// A glob that is compiled on first use.
+#[derive(Debug)]
+struct LazyGlob(Glob, OnceLock<GlobMatcher>);
+
+impl LazyGlob {
+    fn new(glob: Glob) -> LazyGlob {
+        LazyGlob(glob, OnceLock::new())
+    }
+
+    fn is_match(&self, text: &str) -> bool {
+        let LazyGlob(glob, matcher) = self;
+        matcher.get_or_init(|| glob.compile_matcher()).is_match(text)
+    }
 }
 
 impl PathGlob {
@@ -57,7 +81,9 @@ impl PathGlob {
             return Ok(PathGlob { start, form: Form::Parts(parts.to_owned()) });
         }
         let start = pattern.get(..wildcard(pattern)).unwrap_or_default().to_owned();
-        Ok(PathGlob { start, form: Form::Other(Box::new(globs(pattern)?), OnceLock::new()) })
+        let group = group_of(base).map(|parts| glob(parts, pattern, true)).transpose()?;
+        let other = OtherGlob { all: globs(pattern)?.map(LazyGlob::new), group: group.map(LazyGlob::new) };
+        Ok(PathGlob { start, form: Form::Other(Box::new(other)) })
     }
 
     /// Returns the part of a glob for everything with this part below a path: `T=int8` of `ai.onnx/Abs-13/**/T=int8`; `None` for
@@ -75,12 +101,38 @@ impl PathGlob {
         match &self.form {
             Form::Below => !rest.is_empty(),
             Form::Parts(parts) => has_parts(rest, parts),
-            Form::Other(globs, ready) => {
-                let ready = ready.get_or_init(|| globs.each_ref().map(Glob::compile_matcher));
-                ready.iter().any(|glob| glob.is_match(id))
-            }
+            Form::Other(other) => other.all.iter().any(|glob| glob.is_match(id)),
         }
     }
+
+    /// Returns false if it is certain that no id below a group matches. The name of the group begins with the text before the first
+    /// wildcard.
+    pub(super) fn may_match_below(&self, group: &str) -> bool {
+        let Form::Other(other) = &self.form else { return true };
+        let has_two_parts = group.bytes().filter(|byte| *byte == b'/').count() == 1;
+        !has_two_parts || other.group.as_ref().is_none_or(|parts| parts.is_match(group))
+    }
+}
+
+/// Returns the first two parts of a pattern, if they match exactly the first two parts of ids: no wildcard among them matches a `/`.
+fn group_of(pattern: &str) -> Option<&str> {
+    let (mut depth, mut slashes) = (0_usize, 0);
+    let mut end = pattern.len();
+    for (at, byte) in pattern.bytes().enumerate() {
+        match byte {
+            b'[' | b'\\' => return None,
+            b'{' => depth += 1,
+            b'}' => depth = depth.saturating_sub(1),
+            b'/' if depth > 0 => return None,
+            b'/' if slashes == 1 => {
+                end = at;
+                break;
+            }
+            b'/' => slashes += 1,
+            _ => {}
+        }
+    }
+    pattern.get(..end).filter(|parts| slashes == 1 && !parts.contains("**"))
 }
 
 /// Returns true if a pattern contains a special character.
@@ -182,6 +234,29 @@ mod tests {
             }
         }
         assert!(PathGlob::new("a[b").is_err());
+    }
+
+    #[test]
+    fn a_group_is_known_by_the_first_two_parts_of_a_glob() {
+        let rows = [
+            ("ai.onnx/{Add,Sub}-*/a/**", "ai.onnx/Add-7", true),
+            ("ai.onnx/{Add,Sub}-*/a/**", "ai.onnx/Mul-7", false),
+            ("ai.onnx/{Add,Sub}-*", "ai.onnx/Mul-7", false),
+            ("ai.onnx/*", "ai.onnx/Mul-7", true),
+            ("ai.onnx/**/a*", "ai.onnx/Mul-7", true),
+            ("ai.onnx/{Add-7/a,Mul-7/b}*", "ai.onnx/Sub-7", true),
+            ("ai.onnx/[AS]*-7/a", "ai.onnx/Mul-7", true),
+            ("ai.onnx/*-{6,7}/a", "ai.onnx/Mul-7", true),
+            ("ai.onnx/*-{6,7}/a", "ai.onnx/Mul-13", false),
+            ("onnx-*/node/test_a*", "onnx-1.22.0/node", true),
+            ("onnx-*/node/test_a*", "onnx-1.22.0/pytorch", false),
+            ("onnx-*/node/test_a*", "onnx-1.22.0", true),
+            ("*", "ai.onnx/Mul-7", true),
+            ("ai.onnx/Mul-7/**", "ai.onnx/Mul-7", true),
+        ];
+        for (pattern, group, expected) in rows {
+            assert_eq!(PathGlob::new(pattern).unwrap().may_match_below(group), expected, "{pattern} in {group}");
+        }
     }
 
     #[test]

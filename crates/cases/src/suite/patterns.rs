@@ -57,7 +57,7 @@ impl Patterns {
         self.names(group)
             || path.is_some_and(|path| path.starts_with(&below))
             || glob.is_some_and(|(start, _)| start.starts_with(group))
-            || self.globs_of(group).next().is_some()
+            || self.globs_of(group).flatten().any(|glob| glob.may_match_below(group))
     }
 }
 

@@ -7,7 +7,7 @@ use onnx_conformance_cases::case::{Case, Evidence, Level};
 
 use crate::expectations::ExpectationError;
 use crate::measure::{Measurement, Measurements};
-use crate::run::Confirm;
+use crate::run::{Confirm, DecodedCase};
 use crate::runtimes::Runtimes;
 
 /// The runtimes that confirm cases, each in the newest version that was measured.
@@ -64,8 +64,12 @@ impl Confirm for ConfirmingRuntimes<'_> {
         if case.judged_outputs().is_empty() {
             return;
         }
-        for (evidence, measurement) in &self.0 {
-            if measurement.passes(case) {
+        let passing: Vec<bool> = {
+            let decoded = DecodedCase::new(case);
+            self.0.iter().map(|(_, measurement)| measurement.passes(&decoded)).collect()
+        };
+        for ((evidence, _), passes) in self.0.iter().zip(passing) {
+            if passes {
                 case.confirm(evidence);
             }
         }

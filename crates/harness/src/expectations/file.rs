@@ -166,23 +166,45 @@ impl Expectations {
     /// Reads `text`, the contents of the expectation file called `path`.
     pub fn parse(path: &str, text: &str) -> Result<Expectations, ExpectationError> {
         let mut file: Expectations = yaml::read(path, text)?;
-        let suite = file.suite.as_deref().and_then(suite_version);
-        for cases in file.expect.iter_mut().filter_map(|entry| entry.cases.as_mut()) {
-            if let Some(current) = Renames::embedded().current(cases, suite) {
-                *cases = current;
-            }
-        }
+        file.rename_cases();
         let checked = file.check_names().and_then(|()| file.check_scope());
         checked.map_err(|fault| ExpectationError::Header { path: path.to_owned(), fault })?;
-        for (index, entry) in file.expect.iter().enumerate() {
-            if let Err(fault) = entry.check() {
-                return Err(ExpectationError::Entry { path: path.to_owned(), number: index + 1, fault });
-            }
-        }
+        file.check_entries(path)?;
         let lines = ExpectationText::read(text).map(|layout| layout.lines()).unwrap_or_default();
         let lines = if lines.len() == file.expect.len() { lines } else { Vec::new() };
         file.origin = Origin { path: path.to_owned(), lines };
         Ok(file)
+    }
+
+    /// Reads entries that have a line each, as a file of some runtime that has no other content.
+    pub(crate) fn parse_lines(lines: &str) -> Result<Expectations, ExpectationError> {
+        let runtime = "any";
+        let Some(expect) = lines.lines().map(Entry::from_plain_line).collect::<Option<Vec<Entry>>>() else {
+            return Expectations::parse("", &format!("runtime: {runtime}\nexpect:\n{lines}"));
+        };
+        let mut file = Expectations { expect, ..Expectations::empty(runtime) };
+        file.rename_cases();
+        file.check_entries("")?;
+        Ok(file)
+    }
+
+    /// Replaces names of cases of earlier versions of the suite by those of today.
+    fn rename_cases(&mut self) {
+        let suite = self.suite.as_deref().and_then(suite_version);
+        for cases in self.expect.iter_mut().filter_map(|entry| entry.cases.as_mut()) {
+            if let Some(current) = Renames::embedded().current(cases, suite) {
+                *cases = current;
+            }
+        }
+    }
+
+    fn check_entries(&self, path: &str) -> Result<(), ExpectationError> {
+        for (index, entry) in self.expect.iter().enumerate() {
+            if let Err(fault) = entry.check() {
+                return Err(ExpectationError::Entry { path: path.to_owned(), number: index + 1, fault });
+            }
+        }
+        Ok(())
     }
 
     fn check_names(&self) -> Result<(), HeaderFault> {
@@ -415,6 +437,34 @@ fn accepts_line(accepts: &Accepted) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plain_lines_are_read_as_yaml() {
+        let lines = [
+            "- {cases: ai.onnx/Abs-13/a/T=int8, outcome: error}",
+            "- {cases: \"ai.onnx/Abs-13/**/T=int8\", outcome: mismatch, ulp: 2}",
+            "- {cases: \"ai.onnx/Abs-13/x/A=1,B=2\", outcome: wrong-shape}",
+            "- {cases: ai.onnx/Abs-13/b@opset=last, outcome: out-of-memory}",
+        ];
+        assert!(lines.iter().all(|line| Entry::from_plain_line(line).is_some()));
+        let text = lines.join("\n") + "\n";
+        let whole = Expectations::parse("", &format!("runtime: any\nexpect:\n{text}")).unwrap();
+        assert_eq!(Expectations::parse_lines(&text).unwrap().expect, whole.expect);
+        for line in [
+            "- {cases: ai.onnx/Abs-13/a, outcome: error, varies: true}",
+            "- {cases: \"a\\u002fb\", outcome: error}",
+            "- {cases: 'a/b', outcome: error}",
+            "- {cases: a/b, outcome: none}",
+            "- {cases: a/b, outcome: mismatch, ulp: many}",
+            "- {cases: a: b/c, outcome: error}",
+        ] {
+            assert_eq!(Entry::from_plain_line(line), None, "{line}");
+        }
+        let varying = Expectations::parse_lines("- {cases: a/b, outcome: error, varies: true}\n").unwrap();
+        assert!(varying.expect[0].varies);
+        assert!(Expectations::parse_lines("- {cases: a/b, outcome: pass}\n").is_err());
+        assert!(Expectations::parse_lines("").unwrap().expect.is_empty());
+    }
 
     #[test]
     fn an_entry_reads_back() {

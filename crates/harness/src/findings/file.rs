@@ -158,8 +158,9 @@ impl Findings {
     pub fn unexplained(&self, measurement: &Measurement) -> Vec<(String, Outcome)> {
         let mut found = Vec::new();
         for version in Specs::embedded().all() {
+            let mut measured = measurement.at_version(&version);
             for case in recorded_cases(&version) {
-                let Some(outcome) = measurement.outcome(&version, case).outcome() else { continue };
+                let Some(outcome) = measured.outcome(case).outcome() else { continue };
                 let is_judged = case.facts.level == Level::Required || outcome.is_without_answer();
                 if is_judged && is_failure(outcome) && self.for_case(measurement.runtime(), &case.id).is_none() {
                     found.push((case.id.clone(), outcome));
@@ -228,23 +229,29 @@ impl Finding {
     }
 
     fn failures_unordered<'a>(&'a self, measurement: &'a Measurement) -> impl Iterator<Item = (&'a str, Outcome)> {
-        let failure = |(version, case): (&OperatorVersion, &'static RecordedCase)| {
-            let outcome = measurement.outcome(version, case).outcome().filter(|outcome| is_failure(*outcome))?;
-            Some((case.id.as_str(), outcome))
+        let of_version = move |(version, cases): (&'a OperatorVersion, &'a Vec<&'static RecordedCase>)| {
+            let mut measured = measurement.at_version(version);
+            cases.iter().filter_map(move |case| {
+                let outcome = measured.outcome(case).outcome().filter(|outcome| is_failure(*outcome))?;
+                Some((case.id.as_str(), outcome))
+            })
         };
         let unrecorded = self.hostile().iter().map(String::as_str).chain(self.graphs().iter().copied());
         let unrecorded = unrecorded.filter_map(|id| Some((id, unrecorded_failure(measurement, id)?)));
-        let others = measurement.not_passed_outside_operators();
-        let others = others.filter(|(id, outcome)| is_failure(*outcome) && !is_graph(id) && self.is_about(id));
-        self.shown_by().filter_map(failure).chain(unrecorded).chain(others)
+        let others = measurement.not_passed_in(|group| !is_graph(group) && self.filter.may_select_from(group));
+        let others = others.filter(|(id, outcome)| is_failure(*outcome) && self.is_about(id));
+        self.chosen().iter().flat_map(of_version).chain(unrecorded).chain(others)
     }
 
     /// Returns true if a version of the runtime was given a case of the finding.
     pub fn was_measured(&self, measurement: &Measurement) -> bool {
-        let is_measured = |(version, case): (&OperatorVersion, &'static RecordedCase)| {
-            measurement.outcome(version, case).outcome().is_some_and(|outcome| outcome != Outcome::Unsupported)
-        };
-        self.shown_by().any(is_measured)
+        self.chosen().iter().any(|(version, cases)| {
+            let mut measured = measurement.at_version(version);
+            let is_measured = |case: &RecordedCase| {
+                measured.outcome(case).outcome().is_some_and(|outcome| outcome != Outcome::Unsupported)
+            };
+            cases.iter().copied().any(is_measured)
+        })
     }
 
     /// Returns the versions of the runtime in which the finding was measured.
@@ -289,14 +296,14 @@ impl Finding {
         })
     }
 
-    /// Returns the cases that the patterns select, each with its operator version.
-    fn shown_by(&self) -> impl Iterator<Item = (&OperatorVersion, &'static RecordedCase)> {
-        self.chosen().iter().flat_map(|(version, cases)| cases.iter().map(move |case| (version, *case)))
-    }
-
     /// Returns the hostile models that the patterns select.
     fn hostile(&self) -> &[String] {
-        self.hostile.get_or_init(|| HostileCases::all_ids().filter(|id| self.is_about(id)).collect())
+        self.hostile.get_or_init(|| {
+            if !self.filter.may_select_from(HostileCases::GROUP) {
+                return Vec::new();
+            }
+            HostileCases::all_ids().filter(|id| self.is_about(id)).collect()
+        })
     }
 
     /// Returns the graphs that the patterns select. An entry of a measurement may be a pattern over several of them.
@@ -305,7 +312,16 @@ impl Finding {
             if !self.has_graphs() {
                 return Vec::new();
             }
-            all_graphs().filter(|id| self.is_about(id)).collect()
+            // Ids of the same group follow each other.
+            let mut group = ("", false);
+            let is_shown = |id: &&'static str| {
+                let name = CaseId::parse(id).group();
+                if name != group.0 {
+                    group = (name, self.filter.may_select_from(name));
+                }
+                group.1 && self.is_about(id)
+            };
+            all_graphs().filter(is_shown).collect()
         })
     }
 

@@ -34,13 +34,12 @@ impl Measurement {
         if !self.takes_opset(&version.domain, opset) {
             return None;
         }
-        let severity = |case: &&RecordedCase| {
-            let measured = self.outcome(version, case).judged(case.facts.level, false)?;
-            Severity::from_measured(measured, case.facts.is_edge)
+        let mut measured = self.at_version(version);
+        let severity = |case: &RecordedCase| {
+            let ended = measured.outcome(case).judged(case.facts.level, false)?;
+            Severity::from_measured(ended, case.facts.is_edge)
         };
-        Severity::worst(
-            cases.iter().copied().filter(|case| self.counts_at(opset, version, case)).filter_map(|it| severity(&it)),
-        )
+        Severity::worst(cases.iter().copied().filter(|case| self.counts_at(opset, version, case)).filter_map(severity))
     }
 }
 

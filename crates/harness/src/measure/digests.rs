@@ -35,6 +35,28 @@ pub struct UnchangedCases {
     others: BTreeMap<String, BTreeSet<String>>,
 }
 
+/// State of the cases of an operator version since a measurement.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum VersionState {
+    /// The version was not measured, or it is unknown which cases have changed.
+    NotMeasured,
+    /// No case has changed.
+    Unchanged,
+    /// These cases are new or changed.
+    Changed(&'static ChangedCases),
+}
+
+impl VersionState {
+    /// Returns true if the case with this path has not changed since it was measured.
+    pub(super) fn has_measured(self, path: &str) -> bool {
+        match self {
+            VersionState::NotMeasured => false,
+            VersionState::Unchanged => true,
+            VersionState::Changed(changed) => !changed.contain(path),
+        }
+    }
+}
+
 impl UnchangedCases {
     /// Returns true if the case has not changed since it was measured.
     pub fn contains(&self, id: CaseId<'_>, version: Option<&OperatorVersion>) -> bool {
@@ -46,15 +68,15 @@ impl UnchangedCases {
             let found = beginnings(id).into_iter().find_map(|name| self.others.get_key_value(name));
             return is_chosen_again && found.is_some_and(|(name, unmeasured)| !unmeasured.contains(rest(name)));
         };
-        let changed = self.versions.get(version);
-        changed.is_some_and(|changed| changed.is_none_or(|changed| !changed.contain(id.path)))
+        self.state_of(version).has_measured(id.path)
     }
 
-    /// Returns true if the case and all others of its operator version have not changed since they were measured.
-    pub(super) fn contains_with_version(&self, id: CaseId<'_>) -> bool {
-        match id.version() {
-            Some(version) => matches!(self.versions.get(&version), Some(None)),
-            None => self.contains(id, None),
+    /// Returns the state of the cases of an operator version.
+    pub(super) fn state_of(&self, version: &OperatorVersion) -> VersionState {
+        match self.versions.get(version) {
+            None => VersionState::NotMeasured,
+            Some(None) => VersionState::Unchanged,
+            Some(Some(changed)) => VersionState::Changed(changed),
         }
     }
 }
@@ -147,10 +169,10 @@ impl MeasuredDigests {
         digests
     }
 
-    /// Returns true if a case that the suite had at the time of the measurement was in the measured part.
-    pub(super) fn part_contains(&self, id: &str) -> bool {
+    /// Returns true if a case that the suite had at the time of the measurement was in the measured part, by the digest of its id.
+    pub(super) fn part_contains(&self, digest: &str) -> bool {
         let ends = self.others.get(Self::PART).and_then(|ends| ends.split_once(' '));
-        ends.is_none_or(|(first, last)| (first..=last).contains(&id_digest(id).as_str()))
+        ends.is_none_or(|(first, last)| (first..=last).contains(&digest))
     }
 
     /// Returns true if the last opsets are those of the measurement. A converter converts to the newest opset.

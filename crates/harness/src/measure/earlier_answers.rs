@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use onnx_conformance_cases::case::{CaseId, Level, Variant};
-use onnx_conformance_cases::suite::HostileCases;
 
 use crate::expectations::{
     Entry, ExpectationError, Expectations, HeaderFault, KeptAnswers, answered_part, refusals_name,
 };
-use crate::measure::digests::MeasuredDigests;
+use crate::measure::digests::{MeasuredDigests, VersionState};
 use crate::measure::entries::MeasuredEntries;
+use crate::measure::listed_cases::ListedCases;
 use crate::run::{CaseResult, Outcome, Shard};
 
 /// The parts of the suite that are sent to a tool: operator versions, patterns of graphs, and topics of the format. A
@@ -23,23 +23,36 @@ pub struct AskedParts {
 }
 
 impl AskedParts {
-    /// Divides the parts of these cases, all of today's without variant. `shard` is the part of the suite that was measured. Without
-    /// digests every part is stale.
-    pub fn new(digests: Option<&MeasuredDigests>, shard: Option<Shard>, ids: &[&str]) -> AskedParts {
-        let asked: Option<BTreeSet<&str>> = shard.map(|shard| shard.part_of(ids.iter().copied()).into_iter().collect());
+    /// Divides the parts of all of today's cases. `shard` is the part of the suite that was measured. Without digests every part is
+    /// stale.
+    pub fn new(digests: Option<&MeasuredDigests>, shard: Option<Shard>, listed: &ListedCases<'_>) -> AskedParts {
+        let asked = shard.map(|shard| shard.range(listed.cases.len()));
         let digests = digests.filter(|digests| digests.has_current_opsets());
         let unchanged = digests.map(MeasuredDigests::unchanged).unwrap_or_default();
-        let mut parts = AskedParts::default();
-        for id in ids.iter().copied().filter(|id| id.split('/').next() != Some(HostileCases::GROUP)) {
-            let is_asked = asked.as_ref().is_none_or(|asked| asked.contains(id));
-            let was_asked = digests.is_some_and(|digests| digests.part_contains(id));
-            if is_asked || was_asked {
-                let is_same = is_asked == was_asked && unchanged.contains_with_version(CaseId::parse(id));
-                let set = if is_same { &mut parts.unchanged } else { &mut parts.stale };
-                set.insert(answered_part(id));
+        let state = |version| matches!(unchanged.state_of(version), VersionState::Unchanged);
+        // True for an operator version with the cases of the measurement.
+        let versions: Vec<Option<bool>> = listed.parts.iter().map(|part| part.version.as_ref().map(state)).collect();
+        let mut stale: Vec<Option<bool>> = vec![None; listed.parts.len()];
+        for (position, case) in listed.cases.iter().enumerate().filter(|(_, case)| !case.is_hostile) {
+            let is_asked = asked.as_ref().is_none_or(|asked| asked.contains(&position));
+            let was_asked = digests.is_some_and(|digests| digests.part_contains(&case.digest));
+            if !is_asked && !was_asked {
+                continue;
+            }
+            let of_version = versions.get(case.part).copied().flatten().filter(|_| !case.is_wrapped);
+            let is_unchanged = || of_version.unwrap_or_else(|| unchanged.contains(CaseId::parse(case.id), None));
+            if let Some(stale) = stale.get_mut(case.part) {
+                *stale = Some(*stale == Some(true) || is_asked != was_asked || !is_unchanged());
             }
         }
-        parts.unchanged.retain(|part| !parts.stale.contains(part));
+        let mut parts = AskedParts::default();
+        for (part, stale) in listed.parts.iter().zip(stale) {
+            match stale {
+                Some(true) => drop(parts.stale.insert(part.name.clone())),
+                Some(false) => drop(parts.unchanged.insert(part.name.clone())),
+                None => {}
+            }
+        }
         parts
     }
 
@@ -75,7 +88,7 @@ impl EarlierAnswers {
 
     /// Returns the parts of today's suite, by the ids of all its cases.
     pub fn parts(&self, ids: &[&str]) -> AskedParts {
-        AskedParts::new(self.digests.as_ref(), self.file().shard, ids)
+        AskedParts::new(self.digests.as_ref(), self.file().shard, &ListedCases::new(ids.iter().copied()))
     }
 
     /// Returns true if the measurement has answers in a variant. A question may be newer than the measurement.
@@ -143,10 +156,11 @@ mod tests {
     #[test]
     fn a_part_is_stale_if_a_case_of_it_has_changed() {
         let digests = MeasuredDigests::for_tool(&ids(), false);
-        let divided = |digests: &MeasuredDigests| AskedParts::new(Some(digests), None, &IDS);
+        let listed = ListedCases::new(IDS.into_iter());
+        let divided = |digests: &MeasuredDigests| AskedParts::new(Some(digests), None, &listed);
         let all = vec!["ai.onnx/Abs-13", "ai.onnx/Neg-13", "graph/slices/x"];
         assert_eq!(parts(&divided(&digests)), [all.clone(), vec![]]);
-        assert_eq!(parts(&AskedParts::new(None, None, &IDS)), [vec![], all.clone()]);
+        assert_eq!(parts(&AskedParts::new(None, None, &listed)), [vec![], all.clone()]);
         let text = digests.to_text();
         let changed = |start: &str| {
             let line = text.lines().find(|line| line.starts_with(start)).unwrap();
@@ -165,11 +179,13 @@ mod tests {
         let asked = half.part_of(ids.iter().copied());
         let digests = MeasuredDigests::for_tool(&asked.iter().copied().collect(), true);
         let digests = MeasuredDigests::parse(&digests.to_text());
-        let before = AskedParts::new(Some(&digests), Some(half), ids);
+        let divided =
+            |ids: &[&str]| AskedParts::new(Some(&digests), Some(half), &ListedCases::new(ids.iter().copied()));
+        let before = divided(ids);
         assert!(before.stale.is_empty() && !before.unchanged.is_empty(), "{before:?}");
         // Half of fewer cases ends earlier, and no longer has the last case.
         let last = *asked.last().unwrap();
-        let after = AskedParts::new(Some(&digests), Some(half), &asked);
+        let after = divided(&asked);
         assert!(after.stale.contains(&answered_part(last)), "{last}: {after:?}");
     }
 

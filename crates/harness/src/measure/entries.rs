@@ -16,6 +16,8 @@ pub(super) struct MeasuredEntries {
     /// The file without the entries of groups.
     rest: ExpectationMatcher,
     groups: HashMap<String, Group>,
+    /// Names of the groups of neither an operator nor the hostile models: tests of upstream, graphs, and `ir/**`.
+    outside_operators: Vec<String>,
 }
 
 /// The entries of a group.
@@ -40,7 +42,11 @@ impl MeasuredEntries {
         let content = rest.iter().rposition(|line| !says_nothing(line)).filter(|at| rest.get(*at) == Some(&"expect:"));
         rest.truncate(content.unwrap_or(rest.len()));
         let rest = Expectations::parse(path, &rest.join("\n"))?;
-        Ok(MeasuredEntries { rest: ExpectationMatcher::with_every_condition(rest)?, groups })
+        let is_outside = |name: &&String| {
+            name.parse::<OperatorVersion>().is_err() && name.split('/').next() != Some(HostileCases::GROUP)
+        };
+        let outside_operators = groups.keys().filter(is_outside).cloned().collect();
+        Ok(MeasuredEntries { rest: ExpectationMatcher::with_every_condition(rest)?, groups, outside_operators })
     }
 
     /// Returns the content of the file other than the entries of groups.
@@ -57,12 +63,12 @@ impl MeasuredEntries {
         Ok(group.and_then(|group| group.entry_about(id)).or_else(of_rest))
     }
 
-    /// Returns the entries about single cases of neither an operator nor the hostile models: tests of upstream, and `ir/**`.
-    pub(super) fn outside_operators(&self) -> impl Iterator<Item = (&str, &Entry)> {
-        let others = self.groups.iter().filter(|(name, _)| {
-            name.parse::<OperatorVersion>().is_err() && name.split('/').next() != Some(HostileCases::GROUP)
-        });
-        let entries = others.filter_map(|(_, group)| group.read()).flat_map(|group| &group.expectations().expect);
+    /// Returns the entries about single cases outside of operators and hostile models, in the groups that `is_meant` accepts by
+    /// their name.
+    pub(super) fn outside_operators(&self, is_meant: impl Fn(&str) -> bool) -> impl Iterator<Item = (&str, &Entry)> {
+        let names = self.outside_operators.iter().filter(move |name| is_meant(name));
+        let groups = names.filter_map(move |name| self.groups.get(name)?.read());
+        let entries = groups.flat_map(|group| &group.expectations().expect);
         entries.filter_map(|entry| Some((entry.cases.as_deref().filter(|id| !is_glob(id))?, entry)))
     }
 
@@ -79,7 +85,7 @@ pub(super) struct UnreadableGroup;
 
 impl Group {
     fn empty() -> Group {
-        Group { text: "runtime: any\nexpect:\n".to_owned(), read: OnceLock::new() }
+        Group { text: String::new(), read: OnceLock::new() }
     }
 
     fn add(&mut self, line: &str) {
@@ -88,7 +94,7 @@ impl Group {
     }
 
     fn read(&self) -> Option<&ExpectationMatcher> {
-        let read = || ExpectationMatcher::with_every_condition(Expectations::parse("", &self.text).ok()?).ok();
+        let read = || ExpectationMatcher::with_every_condition(Expectations::parse_lines(&self.text).ok()?).ok();
         self.read.get_or_init(read).as_ref()
     }
 }

@@ -66,8 +66,9 @@ impl VersionOutcomes {
         for operator in operators {
             let chosen = recorded_cases(&operator).iter();
             let chosen = chosen.filter(|case| case.facts.level == Level::Required && filter.matches(&case.id));
+            let mut measured = measurement.at_version(&operator);
             for case in chosen {
-                let Some(outcome) = measurement.outcome(&operator, case).outcome() else { continue };
+                let Some(outcome) = measured.outcome(case).outcome() else { continue };
                 outcomes.cases += 1;
                 outcomes.declined += usize::from(outcome == Outcome::Unsupported);
                 outcomes.failed += usize::from(outcome != Outcome::Unsupported && outcome != Outcome::Pass);

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use onnx_conformance_cases::case::{Case, CaseId, Level};
+use onnx_conformance_cases::case::{CaseId, Level};
 use onnx_conformance_cases::suite::{CaseFacts, RecordedCase, WrappedCases, opset_of, recorded_cases};
 use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, OperatorVersion, Specs};
 use onnx_conformance_subject::{Accepted, Declaration};
 
 use crate::expectations::{Entry, ExpectationError, Expectations, HeaderFault, Processors};
-use crate::measure::digests::{MeasuredDigests, UnchangedCases};
+use crate::measure::digests::{MeasuredDigests, UnchangedCases, VersionState};
 use crate::measure::entries::MeasuredEntries;
-use crate::run::{CaseResult, Outcome, PatternNames, ProcessorFeatures, undeclared_feature};
+use crate::run::{CaseResult, DecodedCase, Outcome, PatternNames, ProcessorFeatures};
 
 /// Measurement of a version of a runtime: an exact expectation file, which lists exactly the cases that the runtime does not
 /// pass.
@@ -148,10 +148,16 @@ impl Measurement {
         if !self.was_measured(id, Some(version)) {
             return Measured::Unknown;
         }
+        self.outcome_of_measured(case, || self.takes_files_of(&case.facts, version, id))
+    }
+
+    /// Returns the outcome of a case from the specs that has not changed since it was measured. `is_accepted` returns true if the
+    /// runtime accepted its opset and IR version.
+    pub(super) fn outcome_of_measured(&self, case: &RecordedCase, is_accepted: impl FnOnce() -> bool) -> Measured {
         if !self.judges(case.facts.level) {
             return self.without_answer(&case.id).map_or(Measured::Unknown, Measured::Ended);
         }
-        if !self.takes_files_of(&case.facts, version, id) {
+        if !is_accepted() {
             return Measured::NotAccepted;
         }
         let Ok(entry) = self.entries.about(&case.id) else { return Measured::Unknown };
@@ -165,12 +171,13 @@ impl Measurement {
     }
 
     /// Returns the outcome of a case that belongs to no operator version, such as a graph.
-    pub fn outcome_of(&self, case: &Case) -> Measured {
+    pub fn outcome_of(&self, decoded: &DecodedCase<'_>) -> Measured {
+        let case = decoded.case();
         let id = CaseId::parse(&case.id);
         if !self.judges(case.level) || !self.was_measured(id, None) {
             return Measured::Unknown;
         }
-        if undeclared_feature(case, &self.takes).is_some() {
+        if decoded.undeclared_feature(&self.takes).is_some() {
             return Measured::NotAccepted;
         }
         let Ok(entry) = self.entries.about(&case.id) else { return Measured::Unknown };
@@ -230,7 +237,12 @@ impl Measurement {
     /// Returns the cases of neither an operator nor the hostile models that the runtime does not pass. `records/` does not
     /// have them.
     pub fn not_passed_outside_operators(&self) -> impl Iterator<Item = (&str, Outcome)> {
-        self.entries.outside_operators().map(|(id, entry)| (id, entry.outcome()))
+        self.not_passed_in(|_| true)
+    }
+
+    /// Returns those of these cases whose group `is_meant` accepts by its name, such as `onnx-1.22.0/node`.
+    pub fn not_passed_in(&self, is_meant: impl Fn(&str) -> bool) -> impl Iterator<Item = (&str, Outcome)> {
+        self.entries.outside_operators(is_meant).map(|(id, entry)| (id, entry.outcome()))
     }
 
     /// Returns the processors that a case fails on, if it fails only on some.
@@ -239,12 +251,13 @@ impl Measurement {
     }
 
     /// Returns true if the runtime was given a case, was judged by it, and passed.
-    pub fn passes(&self, case: &Case) -> bool {
+    pub fn passes(&self, decoded: &DecodedCase<'_>) -> bool {
+        let case = decoded.case();
         let id = CaseId::parse(&case.id);
         self.judges(case.level)
             && self.was_measured(id, id.version().as_ref())
             && self.entries.about(&case.id) == Ok(None)
-            && undeclared_feature(case, &self.takes).is_none()
+            && decoded.undeclared_feature(&self.takes).is_none()
     }
 
     /// Returns true if the runtime was given a case with this id and level in a file of this IR version and these opsets, was judged
@@ -274,8 +287,17 @@ impl Measurement {
     /// Returns true if the case has not changed since it was measured. `version` is its operator version, if it has
     /// one.
     pub fn was_measured(&self, id: CaseId<'_>, version: Option<&OperatorVersion>) -> bool {
-        self.unchanged.as_ref().is_none_or(|unchanged| unchanged.contains(id, version))
-            && self.entries.rest().is_in_scope(id.path)
+        self.unchanged.as_ref().is_none_or(|unchanged| unchanged.contains(id, version)) && self.is_in_scope(id.path)
+    }
+
+    /// Returns true if the cases with this path are in the scope of the measurement.
+    pub(super) fn is_in_scope(&self, path: &str) -> bool {
+        self.entries.rest().is_in_scope(path)
+    }
+
+    /// Returns the state of the cases of an operator version since the measurement.
+    pub(super) fn state_of(&self, version: &OperatorVersion) -> VersionState {
+        self.unchanged.as_ref().map_or(VersionState::Unchanged, |unchanged| unchanged.state_of(version))
     }
 
     /// Returns true if the runtime accepts files with this opset, in the lowest IR version that has it.
@@ -307,7 +329,7 @@ impl Measurement {
     }
 
     /// Returns true if the runtime accepted files with the opsets and IR version that a case had when it was measured.
-    fn takes_files_of(&self, facts: &CaseFacts, version: &OperatorVersion, id: CaseId<'_>) -> bool {
+    pub(super) fn takes_files_of(&self, facts: &CaseFacts, version: &OperatorVersion, id: CaseId<'_>) -> bool {
         let (opset, default_domain_opset) = self.opsets_when_measured(facts, version, id);
         let needs = facts.needs_at(opset, default_domain_opset, version);
         self.takes.has_ir(i64::from(needs.ir))

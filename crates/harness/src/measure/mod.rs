@@ -3,12 +3,14 @@
 mod accuracy;
 mod answer;
 mod at_opset;
+mod at_version;
 mod conformance;
 mod digests;
 mod earlier_answers;
 mod entries;
 mod history;
 mod levels;
+mod listed_cases;
 mod measurement;
 mod measurements;
 mod node_kind;
@@ -20,11 +22,13 @@ mod unchanged;
 
 pub use accuracy::{AccuracyError, BoundUse, MeasuredAccuracy};
 pub use answer::{NodeAnswer, NodeVerdict};
+pub use at_version::MeasuredVersion;
 pub use conformance::{Conformance, OperatorConformance, is_required};
 pub use digests::{MeasuredDigests, digest_name};
 pub use earlier_answers::{AskedParts, EarlierAnswers};
 pub use history::{History, VersionOutcomes};
 pub use levels::{LevelFailures, Levels};
+pub use listed_cases::ListedCases;
 pub use measurement::{Measured, Measurement, distance_text};
 pub use measurements::Measurements;
 pub use node_kind::NodeKind;

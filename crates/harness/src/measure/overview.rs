@@ -78,8 +78,9 @@ impl Overview {
             levels: Vec::new(),
         };
         for version in Specs::embedded().all() {
+            let mut measured = measurement.at_version(&version);
             for case in recorded_cases(&version) {
-                let outcome = measurement.outcome(&version, case);
+                let outcome = measured.outcome(case);
                 overview.count(outcome);
                 let is_failure = !matches!(outcome, Measured::Ended(Outcome::Pass) | Measured::Unknown);
                 let processors = if is_failure { measurement.processors_of_failure(&case.id) } else { None };

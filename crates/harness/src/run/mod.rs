@@ -22,8 +22,8 @@ pub(crate) use judge::{failure, judge_outputs};
 pub use judge::{judge, judge_twice};
 pub use outcome::{CaseResult, Outcome};
 pub use parts::{MissingShards, Part, PartsError, check_parts};
-pub(crate) use plan::id_digest;
 pub use plan::{Confirm, Plan, Shard, ShardError, plan};
+pub(crate) use plan::{digest_text, id_digest, sorted_by_digest};
 pub use processor::{ProcessorFeature, ProcessorFeatures, UnknownFeature, feature_list};
 pub use results::{
     Header, Machine, OtherRun, Read, ResultsError, Selected, read_results, read_results_file, write_header,
@@ -32,4 +32,4 @@ pub use results::{
 pub use rewrites::{PatternNames, Rewrites};
 pub use runner::{Event, OfRelease, Runner, Summary, run};
 pub use scheduler::{AssignedShard, SchedulerError, assigned_shard};
-pub use support::undeclared_feature;
+pub use support::{DecodedCase, undeclared_feature};

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use hmac_sha256::Hash;
@@ -101,10 +102,25 @@ impl<'a> Plan<'a> {
     }
 }
 
+/// Digest that decides the part of an id.
+pub(crate) type IdDigest = [u8; 32];
+
 /// Returns the first 16 hexadecimal digits of the digest that decides the part of an id.
 pub(crate) fn id_digest(id: &str) -> String {
-    let [a, b, c, d, e, f, g, h, ..] = Hash::hash(id.as_bytes());
+    digest_text(&Hash::hash(id.as_bytes()))
+}
+
+/// Returns the first 16 hexadecimal digits of a digest.
+pub(crate) fn digest_text(digest: &IdDigest) -> String {
+    let [a, b, c, d, e, f, g, h, ..] = *digest;
     format!("{:016x}", u64::from_be_bytes([a, b, c, d, e, f, g, h]))
+}
+
+/// Returns ids with their digests, sorted by them.
+pub(crate) fn sorted_by_digest<'a>(ids: impl Iterator<Item = &'a str>) -> Vec<(IdDigest, &'a str)> {
+    let mut ids: Vec<(IdDigest, &str)> = ids.map(|id| (Hash::hash(id.as_bytes()), id)).collect();
+    ids.sort_unstable();
+    ids
 }
 
 /// One of several parts of a run: `2/8`.
@@ -137,11 +153,15 @@ impl Shard {
 
     /// Returns the ids in this part of all ids, sorted by their digests.
     pub fn part_of<'a>(self, ids: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-        let mut ids: Vec<([u8; 32], &str)> = ids.map(|id| (Hash::hash(id.as_bytes()), id)).collect();
-        ids.sort_unstable();
-        let cut = |part: usize| ids.len() * part / self.of;
-        let part = ids.get(cut(self.number - 1)..cut(self.number)).unwrap_or_default();
+        let ids = sorted_by_digest(ids);
+        let part = ids.get(self.range(ids.len())).unwrap_or_default();
         part.iter().map(|(_, id)| *id).collect()
+    }
+
+    /// Returns the positions of this part in a list of ids that is sorted by their digests.
+    pub(crate) fn range(self, ids: usize) -> Range<usize> {
+        let cut = |part: usize| ids * part / self.of;
+        cut(self.number - 1)..cut(self.number)
     }
 
     /// Returns the number of the part, from 1.

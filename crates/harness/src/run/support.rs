@@ -1,9 +1,10 @@
 //! Check of a case against the declaration of a runtime.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use onnx_conformance_reference::dtype::ElementType;
-use onnx_conformance_reference::proto::{GraphProto, NodeProto, TensorProto, ValueInfoProto, decode};
+use onnx_conformance_reference::proto::{GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, decode};
 use onnx_conformance_reference::spec::{Specs, canonical_domain};
 use onnx_conformance_reference::types::ValueType;
 
@@ -14,19 +15,50 @@ use onnx_conformance_subject::{Declaration, MissingFeature};
 /// sent. For a negative case, its control is checked, since a violation is seldom declared. A hostile model without a
 /// control is always sent.
 pub fn undeclared_feature(case: &Case, declaration: &Declaration) -> Option<String> {
-    let (_, variant) = Variant::split_id(&case.id);
-    if !declaration.has_variant(variant) {
-        return Some(format!("variant {variant}"));
+    DecodedCase::new(case).undeclared_feature(declaration)
+}
+
+/// Case to compare with several declarations. Its model is decoded at most once.
+#[derive(Debug)]
+pub struct DecodedCase<'a> {
+    case: &'a Case,
+    /// Model of the case, or of the control of a negative case; `None` for bytes that are not a model.
+    model: OnceCell<Option<ModelProto>>,
+}
+
+impl<'a> DecodedCase<'a> {
+    /// Creates the view of a case.
+    pub fn new(case: &'a Case) -> DecodedCase<'a> {
+        DecodedCase { case, model: OnceCell::new() }
     }
-    if declaration.opsets.is_none() && declaration.ir.is_none() && declaration.types.is_none() {
-        return None;
+
+    /// Returns the case.
+    pub fn case(&self) -> &'a Case {
+        self.case
     }
-    if case.is_hostile && case.refusal.is_none() {
-        return None;
+
+    /// Returns the feature that the case needs and the runtime does not declare, as [`undeclared_feature`] does.
+    pub fn undeclared_feature(&self, declaration: &Declaration) -> Option<String> {
+        let case = self.case;
+        let (_, variant) = Variant::split_id(&case.id);
+        if !declaration.has_variant(variant) {
+            return Some(format!("variant {variant}"));
+        }
+        if declaration.opsets.is_none() && declaration.ir.is_none() && declaration.types.is_none() {
+            return None;
+        }
+        if case.is_hostile && case.refusal.is_none() {
+            return None;
+        }
+        let case = case.refusal.as_ref().map_or(case, |refusal| &refusal.control);
+        // Bytes that are not a model are sent to the runtime.
+        let model = self.model.get_or_init(|| decode::model(case.model.clone()).ok()).as_ref()?;
+        feature_of_model(case, model, declaration)
     }
-    let case = case.refusal.as_ref().map_or(case, |refusal| &refusal.control);
-    // Bytes that are not a model are sent to the runtime.
-    let model = decode::model(case.model.clone()).ok()?;
+}
+
+/// Returns the feature that the model and the data of a case need and the runtime does not declare.
+fn feature_of_model(case: &Case, model: &ModelProto, declaration: &Declaration) -> Option<String> {
     let imports = model.opset_import.iter().map(|import| (canonical_domain(import.domain()), import.version()));
     // Other domains belong to the model's own functions.
     let is_onnx = |domain: &str| Specs::embedded().domains().any(|known| known == domain);

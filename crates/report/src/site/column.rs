@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use onnx_conformance_reference::spec::OperatorVersion;
 use serde::Serialize;
 
-use onnx_conformance_cases::case::{Case, CaseId, Variant};
+use onnx_conformance_cases::case::{CaseId, Variant};
 use onnx_conformance_cases::suite::{Generated, GraphCases, RecordedCase, Source as _};
 use onnx_conformance_harness::expectations::ExpectationError;
-use onnx_conformance_harness::measure::{Measured, MeasuredAccuracy, Measurement, Measurements};
-use onnx_conformance_harness::run::{CaseResult, Outcome, ProcessorFeatures, Read, feature_list};
+use onnx_conformance_harness::measure::{Measured, MeasuredAccuracy, MeasuredVersion, Measurement, Measurements};
+use onnx_conformance_harness::run::{CaseResult, DecodedCase, Outcome, ProcessorFeatures, Read, feature_list};
 use onnx_conformance_subject::{Accepted, Opsets};
 
 /// Maximum number of ids in a remark.
@@ -54,6 +54,24 @@ enum Origin {
     Results(HashMap<String, CaseResult>),
     /// A results file of another suite, which is not shown in the tables.
     OtherSuite { outcomes: BTreeMap<Outcome, usize> },
+}
+
+/// Outcomes of the cases of an operator version in a column.
+pub(crate) enum OutcomesOfVersion<'a> {
+    /// An embedded measurement.
+    Committed(MeasuredVersion<'a>),
+    /// A column of another origin, and the version.
+    Other(&'a Column, &'a OperatorVersion),
+}
+
+impl OutcomesOfVersion<'_> {
+    /// Returns the outcome of a case of the version.
+    pub(crate) fn of_case(&mut self, case: &RecordedCase) -> Measured {
+        match self {
+            OutcomesOfVersion::Committed(measured) => measured.outcome(case),
+            OutcomesOfVersion::Other(column, version) => column.measured(version, case),
+        }
+    }
 }
 
 /// Details of a case from a results file.
@@ -169,12 +187,20 @@ impl Column {
         }
     }
 
-    /// Returns the outcome of a graph, which belongs to no operator version.
-    pub(crate) fn measured_graph(&self, case: &Case) -> Measured {
+    /// Returns the outcomes of the cases of an operator version.
+    pub(crate) fn at_version<'a>(&'a self, version: &'a OperatorVersion) -> OutcomesOfVersion<'a> {
         match &self.origin {
-            Origin::Committed(measurement) => measurement.outcome_of(case),
+            Origin::Committed(measurement) => OutcomesOfVersion::Committed(measurement.at_version(version)),
+            Origin::Results(_) | Origin::OtherSuite { .. } => OutcomesOfVersion::Other(self, version),
+        }
+    }
+
+    /// Returns the outcome of a graph, which belongs to no operator version.
+    pub(crate) fn measured_graph(&self, decoded: &DecodedCase<'_>) -> Measured {
+        match &self.origin {
+            Origin::Committed(measurement) => measurement.outcome_of(decoded),
             Origin::OtherSuite { .. } => Measured::Unknown,
-            Origin::Results(results) => match results.get(&case.id) {
+            Origin::Results(results) => match results.get(&decoded.case().id) {
                 Some(result) if result.outcome == Outcome::NotDeclared => Measured::NotAccepted,
                 Some(result) => Measured::ended(result.outcome, result.mismatch_ulps()),
                 None => Measured::Unknown,

@@ -1,6 +1,7 @@
 //! Failures of each column by behaviour, changes since the previous release, and behaviours where runtimes agree against the text.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use onnx_conformance_cases::case::Level;
 use onnx_conformance_harness::measure::{Measured, Severity};
@@ -109,7 +110,8 @@ impl OperatorFailures {
         let Some(behaviour) = table.behaviours.get(position) else { return };
         let operator = format!("{}/{}", table.version.domain, table.version.name);
         let (since, name) = (table.version.since, &behaviour.name);
-        let ends: Vec<Option<End>> = (0..columns.len()).map(|column| end(table, position, column)).collect();
+        let own = table.range_of(position);
+        let ends: Vec<Option<End>> = (0..columns.len()).map(|column| end(table, &own, column)).collect();
         for (column, end) in ends.iter().enumerate() {
             let Some(end) = end else { continue };
             if end.worst != Severity::Right
@@ -134,7 +136,7 @@ impl OperatorFailures {
         for &column in columns.newest() {
             let Some(key) = columns.get(column).map(|column| column.key.clone()) else { continue };
             if open {
-                letters.extend(recorded(table, position, column).map(|letter| (key, letter)));
+                letters.extend(recorded(table, &own, column).map(|letter| (key, letter)));
             } else if let Some(end) = ends.get(column).and_then(Option::as_ref) {
                 *counts.entry(end.worst).or_default() += 1;
                 letters.insert(key, letter(end.worst_measured));
@@ -164,10 +166,10 @@ impl OperatorFailures {
     }
 }
 
-/// Returns the outcome of a behaviour on a column; `None` if no case of it is judged.
-fn end(table: &VersionTable, position: usize, column: usize) -> Option<End> {
+/// Returns the outcome of a behaviour on a column, by the positions of its cases; `None` if no case is judged.
+fn end(table: &VersionTable, own: &Range<usize>, column: usize) -> Option<End> {
     let mut end: Option<End> = None;
-    for (index, case) in table.cases.iter().enumerate().filter(|(_, case)| case.behaviour == position) {
+    for (index, case) in table.cases.iter().enumerate().skip(own.start).take(own.len()) {
         let Some(Ending::Judged(severity)) = case.endings.get(column) else { continue };
         let measured = case.measured.get(column).copied().unwrap_or(Measured::Unknown);
         let end = end.get_or_insert_with(|| End {
@@ -188,10 +190,10 @@ fn end(table: &VersionTable, position: usize, column: usize) -> Option<End> {
     end
 }
 
-/// Returns the letter of the worst recorded outcome of an open behaviour.
-fn recorded(table: &VersionTable, position: usize, column: usize) -> Option<char> {
-    let of_behaviour = table.cases.iter().filter(|case| case.behaviour == position);
-    let ended = of_behaviour.filter_map(|case| match case.measured.get(column) {
+/// Returns the letter of the worst recorded outcome of an open behaviour, by the positions of its cases.
+fn recorded(table: &VersionTable, own: &Range<usize>, column: usize) -> Option<char> {
+    let of_behaviour = table.cases.get(own.clone()).unwrap_or_default();
+    let ended = of_behaviour.iter().filter_map(|case| match case.measured.get(column) {
         Some(measured) => Some((measured.outcome().filter(|outcome| !outcome.is_inconclusive())?, *measured)),
         None => None,
     });

@@ -118,14 +118,23 @@ fn outcomes(finding: &Finding, shown: &[ShownBy]) -> Result<Vec<(&'static str, u
     Ok(rows)
 }
 
+/// Findings by the id of their sample.
+pub(crate) type BySample<'a> = BTreeMap<&'a str, Vec<&'a Finding>>;
+
+/// Groups findings by their sample.
+pub(crate) fn by_sample<'a>(findings: impl Iterator<Item = &'a Finding>) -> BySample<'a> {
+    let mut by_sample = BySample::new();
+    for finding in findings {
+        by_sample.entry(&finding.sample).or_default().push(finding);
+    }
+    by_sample
+}
+
 /// Returns the texts about the samples of findings, by full id. A sample that cannot be made has none.
 pub(crate) fn samples<'a>(
     findings: impl Iterator<Item = &'a Finding>,
 ) -> Result<BTreeMap<String, SampleTexts>, SuiteError> {
-    let mut by_sample: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
-    for finding in findings {
-        by_sample.entry(&finding.sample).or_default().push(finding);
-    }
+    let by_sample = by_sample(findings);
     let ids: Vec<&str> = by_sample.keys().copied().collect();
     let mut texts = BTreeMap::new();
     Suite::project(None, Generated::embedded())?.find_each(&ids, &mut |case| {
@@ -137,7 +146,8 @@ pub(crate) fn samples<'a>(
     Ok(texts)
 }
 
-fn sample_texts(finding: &Finding, case: &Case) -> SampleTexts {
+/// Returns the texts about the sample of a finding.
+pub(crate) fn sample_texts(finding: &Finding, case: &Case) -> SampleTexts {
     let is_small = case.model.len() <= MAX_MODEL;
     // A finding that cannot be measured has no issue. The caller measures all of them and reports the error.
     let versions = finding.measured_in().ok().filter(|_| finding.proof.is_standard());

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use onnx_conformance_cases::case::Level;
 use onnx_conformance_cases::suite::SUITE_VERSION;
 use onnx_conformance_harness::runtimes::released;
 use onnx_conformance_reference::kernels::framework::registry;
@@ -167,12 +168,13 @@ impl VersionStates {
     /// Summarizes a table.
     pub(crate) fn new(table: &VersionTable, columns: usize) -> VersionStates {
         let last = *table.opsets.end();
-        let states = StatesAtOpset::new(table, columns, last);
+        let selected = SelectedCases::new(table);
+        let states = StatesAtOpset::new(&selected, columns, last);
         let opsets: BTreeSet<u32> = table.cases.iter().map(|case| case.opset).collect();
         let mut before: Vec<(u32, StatesAtOpset)> = Vec::new();
         // The states change where further cases count.
         for (opset, next) in opsets.iter().zip(opsets.iter().skip(1)) {
-            let earlier = StatesAtOpset::new(table, columns, *opset);
+            let earlier = StatesAtOpset::new(&selected, columns, *opset);
             match before.last_mut().filter(|(_, known)| *known == earlier) {
                 Some((until, _)) => *until = next - 1,
                 None => before.push((next - 1, earlier)),
@@ -192,23 +194,51 @@ impl VersionStates {
     }
 }
 
-impl StatesAtOpset {
-    /// Summarizes the cases of a table that count at an opset.
-    fn new(table: &VersionTable, columns: usize, opset: u32) -> StatesAtOpset {
-        let both = |cases: &[&CaseRow]| {
-            let cases: Vec<&CaseRow> = cases.iter().copied().filter(|case| case.opset <= opset).collect();
-            [Levels::Required, Levels::Recommended].map(|levels| text(&states(&cases, levels, columns)))
+/// Cases of a table for the states of a version, at all of its opsets.
+struct SelectedCases<'a> {
+    all: Vec<&'a CaseRow>,
+    /// Cases that use float wherever the version allows it.
+    float: Vec<&'a CaseRow>,
+    /// Each type, and its cases.
+    types: Vec<(String, Vec<&'a CaseRow>)>,
+}
+
+impl<'a> SelectedCases<'a> {
+    fn new(table: &'a VersionTable) -> SelectedCases<'a> {
+        let of_type = |(label, parameters): (String, Vec<&'static str>)| {
+            let cases = table.cases_of_type(&parameters, &label);
+            (label, cases)
         };
-        let of_type = |(label, parameters): (String, Vec<&str>)| {
-            let states = both(&table.cases_of_type(&parameters, &label));
-            (label, states)
-        };
-        StatesAtOpset {
-            all: both(&table.cases.iter().collect::<Vec<_>>()),
-            float: both(&table.cases_in_float()),
+        SelectedCases {
+            all: table.cases.iter().collect(),
+            float: table.cases_in_float(),
             types: table.types().into_iter().map(of_type).collect(),
         }
     }
+}
+
+impl StatesAtOpset {
+    /// Summarizes the cases that count at an opset.
+    fn new(selected: &SelectedCases<'_>, columns: usize, opset: u32) -> StatesAtOpset {
+        let both = |cases: &[&CaseRow]| {
+            let cases: Vec<&CaseRow> = cases.iter().copied().filter(|case| case.opset <= opset).collect();
+            texts(&cases, columns)
+        };
+        StatesAtOpset {
+            all: both(&selected.all),
+            float: both(&selected.float),
+            types: selected.types.iter().map(|(label, cases)| (label.clone(), both(cases))).collect(),
+        }
+    }
+}
+
+/// Formats the states of cases in each column: of the required ones, and including recommended.
+pub(crate) fn texts(cases: &[&CaseRow], columns: usize) -> [String; 2] {
+    let required = text(&states(cases, Levels::Required, columns));
+    if cases.iter().all(|case| case.level != Level::Recommended) {
+        return [required.clone(), required];
+    }
+    [required, text(&states(cases, Levels::Recommended, columns))]
 }
 
 /// Formats states separated by spaces.

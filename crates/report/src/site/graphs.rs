@@ -8,6 +8,7 @@ use onnx_conformance_cases::suite::{CaseGroup, GraphCases, Source as _, SuiteErr
 use onnx_conformance_harness::expectations::ExpectationError;
 use onnx_conformance_harness::findings::{Finding, Findings};
 use onnx_conformance_harness::measure::{Measured, Severity};
+use onnx_conformance_harness::run::DecodedCase;
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -183,7 +184,9 @@ impl<'a> OwnCase<'a> {
         let parts = if path.starts_with("good") { 1 } else { 2 };
         let end = path.match_indices('/').nth(parts - 1).map_or(path.len(), |(at, _)| at);
         let (form, rest) = path.split_at(end);
-        Some(OwnCase { case, form, rest, measured: columns.iter().map(|column| column.measured_graph(case)).collect() })
+        let decoded = DecodedCase::new(case);
+        let measured = columns.iter().map(|column| column.measured_graph(&decoded)).collect();
+        Some(OwnCase { case, form, rest, measured })
     }
 
     fn ending(&self, column: usize) -> Ending {
@@ -236,7 +239,7 @@ fn findings_of(
     };
     let mut found = Vec::new();
     for finding in findings.all().filter(|finding| finding.has_graphs()) {
-        let shown = cases.iter().filter(|case| finding.is_about(&case.case.id) && fails(case, finding));
+        let shown = cases.iter().filter(|case| fails(case, finding) && finding.is_about(&case.case.id));
         let shown: Vec<String> = shown.map(|case| format!("{}{}", case.form, case.rest)).collect();
         if !shown.is_empty() {
             found.push(GraphFinding { text: FindingText::new(finding)?, cases: shown });

@@ -2,7 +2,7 @@
 //!
 //! `severity`, `case_name` and `data_script` are pure; `column` is the source of outcomes; `columns` relates versions of a runtime; `table` combines all
 //! columns and all cases of a version; the others are the data of one kind of page each. `static_pages` has the pages that read without
-//! JavaScript, and `write` writes the files.
+//! JavaScript, `output` writes the files, and `write` makes all of them.
 
 mod case_name;
 mod column;
@@ -16,6 +16,7 @@ mod graphs;
 mod intern;
 mod onnx_text;
 mod operator;
+mod output;
 mod playground;
 mod rules;
 mod sample;
@@ -35,10 +36,11 @@ pub use data_script::read_data_script;
 pub use graphs::GraphsError;
 pub(crate) use onnx_text::model as model_text;
 pub use operator::StandardTexts;
+pub use output::OutputError;
 pub use playground::{InputsError, read_inputs, value_text};
 pub(crate) use sample::expression as python_expression;
 pub use sample::{Sample, case_sample};
 pub(crate) use severity::{colour_of, letter_of, words_of};
 pub use static_pages::{BaseUrl, BaseUrlError, StaticError};
 pub(crate) use table::{Levels, VersionTable, name_of, states};
-pub use write::{Extra, SiteError, Written, write_site};
+pub use write::{Extra, Progress, SiteError, Step, Written, write_site};

@@ -2,24 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use onnx_conformance_cases::case::Level;
+use onnx_conformance_cases::case::{CaseId, Level};
 use onnx_conformance_cases::generate::OperatorFile;
 use onnx_conformance_harness::measure::Measured;
 use onnx_conformance_reference::spec::diff::{self, Change, DiffError};
-use onnx_conformance_reference::spec::{FormalParameter, OpSpec, OperatorVersion, Specs, Texts};
+use onnx_conformance_reference::spec::{FormalParameter, MeaningChange, OpSpec, OperatorVersion, Specs, Texts};
 use onnx_conformance_reference::types::ValueType;
 use serde::Serialize;
 
 use crate::coverage::{Conversions, OperatorText, StatedSentence};
 use crate::signature::{self, Row};
-use crate::site::case_name::type_label;
+use crate::site::case_name::{CaseName, type_label};
 use crate::site::column::{Column, Detail};
 use crate::site::findings::FindingData;
-use crate::site::front::text;
+use crate::site::front::texts;
 use crate::site::intern::Interned;
 use crate::site::sample::{Sample, Samples};
 use crate::site::shares::{Shares, shares};
-use crate::site::table::{Levels, VersionTable, states};
+use crate::site::table::{CaseRow, VersionTable};
 
 /// Lines of the standard's text of each operator version, by its name.
 pub type StandardTexts = BTreeMap<String, Vec<String>>;
@@ -45,6 +45,8 @@ pub(crate) struct OperatorData<'a> {
     settings: Vec<String>,
     behaviours: Vec<BehaviourData<'a>>,
     samples: BTreeMap<String, Sample>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    silent: Option<SilentData>,
     /// Samples of findings, by id.
     others: BTreeMap<String, Sample>,
     findings: Vec<FindingData>,
@@ -126,6 +128,9 @@ struct PairData {
     text: Option<Vec<Row>>,
 }
 
+/// The newest silent change of meaning: the behaviour of its case, and the versions before and after it.
+type SilentData = (String, u32, u32);
+
 /// Version of the cases, target opset, and the numbers of unchanged, edited and refused cases.
 type ConversionData = (u32, u32, [usize; 3]);
 
@@ -202,6 +207,7 @@ pub(crate) fn operator<'a>(parts: OperatorParts<'a>) -> Result<OperatorData<'a>,
         settings: settings.into_texts(),
         behaviours,
         samples: samples.behaviours,
+        silent: silent_change(file, tables),
         others: samples.others,
         findings,
         details,
@@ -241,13 +247,11 @@ impl<'a> OperatorParts<'a> {
     /// Creates the data of a version. The states of its columns become `rows`.
     fn version_data(&self, table: &'a VersionTable, rows: &mut Interned) -> VersionData<'a> {
         let (spec, columns) = (table.spec, self.columns.len());
-        let mut both =
-            |of: &dyn Fn(Levels) -> String| [Levels::Required, Levels::Recommended].map(|it| rows.position(of(it)));
+        let mut both = |cases: &[&CaseRow]| texts(cases, columns).map(|states| rows.position(states));
         let types = spec.types.iter().map(|(parameter, allowed)| {
             let cell = |value_type: &ValueType| {
                 let label = type_label(value_type);
-                let cases = table.cases_of(parameter, &label);
-                let states = both(&|levels| text(&states(&cases, levels, columns)));
+                let states = both(&table.cases_of(parameter, &label));
                 (label, value_type.to_string(), states)
             };
             (parameter.as_str(), allowed.iter().map(cell).collect())
@@ -275,7 +279,7 @@ impl<'a> OperatorParts<'a> {
             inputs: formals(&spec.inputs),
             outputs: formals(&spec.outputs),
             types,
-            all: both(&|levels| text(&table.states(levels, columns))),
+            all: both(&table.cases.iter().collect::<Vec<_>>()),
         }
     }
 }
@@ -317,6 +321,18 @@ fn conversions(tables: &[VersionTable]) -> Vec<ConversionData> {
     let Some(VersionTable { version, .. }) = tables.first() else { return Vec::new() };
     let all = Conversions::of_operator(&version.domain, &version.name).into_iter();
     all.map(|it| (it.version.since, it.opset, [it.same, it.edited, it.refused])).collect()
+}
+
+fn silent_change(file: &OperatorFile, tables: &[VersionTable]) -> Option<SilentData> {
+    let first =
+        |changes: &[MeaningChange]| changes.iter().find_map(|change| Some(change.silent.first()?.example.clone()));
+    let mut newest_first = file.changes.0.iter().rev();
+    let (to, example) = newest_first.find_map(|(since, changes)| Some((*since, first(changes)?)))?;
+    let from = tables.iter().map(|table| table.version.since).filter(|since| *since < to).max()?;
+    let id = CaseId::parse(&example);
+    let version = id.version()?;
+    let table = tables.iter().find(|table| table.version == version)?;
+    Some((CaseName::parse(id.name(), table.spec).behaviour.to_owned(), from, to))
 }
 
 fn kind(change: &Change) -> &'static str {

@@ -62,12 +62,13 @@ pub(crate) struct Samples {
     pub(crate) others: BTreeMap<String, Sample>,
 }
 
-/// Returns a sample per behaviour in these versions, and the cases of these ids.
+/// Returns a sample per behaviour in these versions, and the cases of these ids. `inspect` gets each case that is made for it.
 pub(crate) fn samples(
     catalog: &OperatorCatalog,
     tables: &[VersionTable],
     evidence: &ConfirmingRuntimes<'_>,
     ids: &BTreeSet<&str>,
+    inspect: &mut dyn FnMut(&Case),
 ) -> Result<Samples, GenerateError> {
     let mut samples = Samples::default();
     for table in tables.iter().rev() {
@@ -87,6 +88,7 @@ pub(crate) fn samples(
             continue;
         }
         for mut case in cases(catalog, &table.version, &|id| wanted.contains_key(id))? {
+            inspect(&case);
             evidence.confirm(&mut case);
             match wanted.get(&case.id) {
                 Some(Some(behaviour)) => samples.behaviours.insert((*behaviour).to_owned(), sample(&case)),
@@ -160,7 +162,8 @@ mod tests {
         let catalog = OperatorCatalog::shared();
         let version: OperatorVersion = version.parse().unwrap();
         let table = VersionTable::new(&version, &[]).unwrap();
-        samples(catalog, &[table], &ConfirmingRuntimes::empty(), &BTreeSet::new()).unwrap().behaviours
+        let (evidence, ids) = (ConfirmingRuntimes::empty(), BTreeSet::new());
+        samples(catalog, &[table], &evidence, &ids, &mut |_| ()).unwrap().behaviours
     }
 
     #[test]
@@ -184,7 +187,13 @@ mod tests {
         let id = "ai.onnx/Sum-8/broadcast_known_values/T=double";
         let of_behaviour = "ai.onnx/Sum-13/broadcast_known_values/T=float";
         let ids = BTreeSet::from([id, of_behaviour, "ai.onnx/Sum-8/gone"]);
-        let found = samples(OperatorCatalog::shared(), &tables, &ConfirmingRuntimes::empty(), &ids).unwrap();
+        let (catalog, evidence, mut inspected) = (OperatorCatalog::shared(), ConfirmingRuntimes::empty(), Vec::new());
+        let mut inspect = |case: &Case| inspected.push(case.id.clone());
+        let found = samples(catalog, &tables, &evidence, &ids, &mut inspect).unwrap();
+        assert!(
+            inspected.iter().any(|made| made == id) && inspected.len() == found.behaviours.len() + 1,
+            "{inspected:?}"
+        );
         assert_eq!(found.behaviours["broadcast_known_values"].id, of_behaviour);
         assert_eq!(found.others.keys().collect::<Vec<_>>(), [id]);
         assert!(found.others[id].text.contains("tensor(double)"), "{}", found.others[id].text);

@@ -1,7 +1,7 @@
 //! Table of an operator version: its cases, their behaviours and types, and the results of all columns.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use onnx_conformance_cases::case::{CaseId, Level};
 use onnx_conformance_cases::suite::{RecordedCase, is_in_float, opset_of, recorded_cases};
@@ -9,7 +9,7 @@ use onnx_conformance_harness::measure::Measured;
 use onnx_conformance_reference::spec::{LookupError, OpSpec, OperatorVersion, Specs};
 
 use crate::site::case_name::{CaseName, type_label};
-use crate::site::column::Column;
+use crate::site::column::{Column, OutcomesOfVersion};
 use crate::site::severity::{CellState, Ending};
 
 /// An operator version with the results of every column.
@@ -91,11 +91,13 @@ impl VersionTable {
         }
         let positions: BTreeMap<&str, usize> =
             behaviours.keys().enumerate().map(|(position, name)| (*name, position)).collect();
+        let mut outcomes: Vec<OutcomesOfVersion<'_>> =
+            columns.iter().map(|column| column.at_version(&spec.version)).collect();
         let mut cases: Vec<CaseRow> = parsed
             .iter()
             .map(|case| {
                 let behaviour = positions.get(case.name.behaviour).copied().unwrap_or_default();
-                case.row(spec, behaviour, columns)
+                case.row(spec, behaviour, &mut outcomes)
             })
             .collect();
         cases.sort_by(|a, b| (a.behaviour, &a.name).cmp(&(b.behaviour, &b.name)));
@@ -108,6 +110,12 @@ impl VersionTable {
             plain: plain_types(&cases),
             cases,
         })
+    }
+
+    /// Returns the positions of the cases of a behaviour, which is given by its position.
+    pub(crate) fn range_of(&self, behaviour: usize) -> Range<usize> {
+        let start = self.cases.partition_point(|case| case.behaviour < behaviour);
+        start..self.cases.partition_point(|case| case.behaviour <= behaviour)
     }
 
     /// Returns the state of the whole version for each column.
@@ -214,9 +222,9 @@ impl<'a> ParsedCase<'a> {
     }
 
     /// Collects the results of every column. `behaviour` is the position of the case's behaviour.
-    fn row(&self, spec: &OpSpec, behaviour: usize, columns: &[Column]) -> CaseRow {
+    fn row(&self, spec: &OpSpec, behaviour: usize, columns: &mut [OutcomesOfVersion<'_>]) -> CaseRow {
         let (version, facts) = (&spec.version, &self.recorded.facts);
-        let measured: Vec<Measured> = columns.iter().map(|column| column.measured(version, self.recorded)).collect();
+        let measured: Vec<Measured> = columns.iter_mut().map(|column| column.of_case(self.recorded)).collect();
         let endings =
             measured.iter().map(|measured| Ending::from_measured(*measured, facts.level, facts.is_edge)).collect();
         let mut types: Vec<(String, String)> =

@@ -1,20 +1,15 @@
-//! Files of the site.
+//! Makes all files of the site.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io::Write as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use onnx_conformance_cases::case::Case;
 use onnx_conformance_cases::generate::{GenerateError, OperatorCatalog};
 use onnx_conformance_cases::suite::{Filter, SuiteError};
 use onnx_conformance_harness::evidence::ConfirmingRuntimes;
 use onnx_conformance_harness::expectations::ExpectationError;
 use onnx_conformance_harness::findings::{FindingError, Findings};
-use onnx_conformance_harness::whole_file::write_whole;
 use onnx_conformance_reference::spec::diff::DiffError;
 use onnx_conformance_reference::spec::yaml::YamlError;
 use onnx_conformance_reference::spec::{LookupError, OperatorVersion, Specs, Texts};
@@ -25,14 +20,14 @@ use crate::checkers;
 use crate::coverage::{OperatorText, TextError};
 use crate::site::column::{Column, make_keys_unique};
 use crate::site::columns::ShownColumns;
-use crate::site::data_script::data_script;
 use crate::site::failures::{Changed, Disagreement, Failure, OperatorFailures};
-use crate::site::finding_pages::{self, MeasuredFinding, SampleTexts, ShownBy};
+use crate::site::finding_pages::{self, BySample, MeasuredFinding, SampleTexts, ShownBy};
 use crate::site::findings::{self, FindingData};
 use crate::site::front::{FrontBuilder, VersionStates};
 use crate::site::graphs::{self, GraphsError, Topic};
 use crate::site::intern::Interned;
 use crate::site::operator::{OperatorParts, StandardTexts, operator};
+use crate::site::output::{FRONT_PAGE, Output, OutputError, WrittenFiles, script};
 use crate::site::rules;
 use crate::site::sample::samples;
 use crate::site::search::OperatorWords;
@@ -89,31 +84,12 @@ const ASSETS: &[(&str, &str)] = &[
     ("keys.js", include_str!("assets/keys.js")),
 ];
 
-/// List of the site's files. A later site in the same folder removes those that it does not have.
-const FILES: &str = "files.txt";
-
-/// Bytes of the browser program per file, which is base64: no file of the site exceeds 2 MB.
-const MODULE_PART: usize = 1_350_000;
-
 /// An error while writing the site.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
-    /// A file cannot be written.
-    #[error("{path}: {error}")]
-    Io {
-        /// The file or folder.
-        path: String,
-        /// The cause.
-        error: std::io::Error,
-    },
-    /// The data of a page cannot be read or written as JSON.
-    #[error("{path}: {error}")]
-    Json {
-        /// The file.
-        path: String,
-        /// The cause.
-        error: serde_json::Error,
-    },
+    /// A file cannot be made or written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// The cases cannot be planned.
     #[error(transparent)]
     Generate(#[from] GenerateError),
@@ -153,7 +129,7 @@ impl From<ToolsError> for SiteError {
                 SiteError::Expectations(error)
             }
             ToolsError::Findings(error) => SiteError::Findings(error),
-            ToolsError::Checkers { error } => SiteError::Json { path: checkers::PATH.to_owned(), error },
+            ToolsError::Checkers { error } => OutputError::Json { path: checkers::PATH.to_owned(), error }.into(),
             ToolsError::Overview(ToolOverviewError::Suite(error)) => SiteError::Suite(error),
         }
     }
@@ -195,6 +171,8 @@ struct OperatorPages {
     versions: Vec<VersionStates>,
     failures: OperatorFailures,
     findings: Vec<FindingData>,
+    /// Texts about those samples of findings that are cases of the operator, by the full id of the finding.
+    sample_texts: BTreeMap<String, SampleTexts>,
     words: OperatorWords,
     /// Script with the data of the operator's page.
     data: String,
@@ -229,42 +207,65 @@ struct RuntimeFinding<'a> {
     operators: Vec<String>,
 }
 
+/// Step of writing the site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The work, such as `reading the sentences of the standard`.
+    pub work: &'static str,
+    /// Number of finished items and of all, for a step with several.
+    pub items: Option<(usize, usize)>,
+}
+
+impl Step {
+    /// Creates a step without items.
+    const fn new(work: &'static str) -> Step {
+        Step { work, items: None }
+    }
+}
+
+/// Receives each step, and the number of its finished items when it changes.
+pub type Progress<'a> = &'a (dyn Fn(Step) + Sync);
+
 /// Writes the site into a folder, which is created if it is missing. `digest` is the digest of the suite.
-pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: Extra) -> Result<Written, SiteError> {
+pub fn write_site(
+    folder: &Path,
+    mut columns: Vec<Column>,
+    digest: &str,
+    extra: Extra,
+    progress: Progress<'_>,
+) -> Result<Written, SiteError> {
     // A visible column keeps the plain key if a hidden one has the same.
     columns.sort_by_key(|column| !column.is_shown());
     make_keys_unique(&mut columns);
     let mut remarks: Vec<String> = columns.iter().flat_map(|column| column.remarks().to_vec()).collect();
     let (columns, elsewhere): (Vec<Column>, Vec<Column>) = columns.into_iter().partition(Column::is_shown);
     let columns = ShownColumns::new(columns);
-    let mut out = Output::new(folder, extra.base_url.clone());
-    out.assets()?;
+    let mut out = Output::new(extra.base_url.clone());
+    add_assets(&mut out, extra.base_url.as_ref());
     let (catalog, findings) = (OperatorCatalog::shared(), Findings::embedded()?);
     let evidence = ConfirmingRuntimes::embedded()?;
-    let specs = Specs::embedded();
-    let names: Vec<(&str, &str)> =
-        specs.domains().flat_map(|domain| specs.operators(domain).map(move |name| (domain, name))).collect();
-    let texts = Texts::read(specs)?;
+    let texts = Texts::read(Specs::embedded())?;
+    progress(Step::new("reading the sentences of the standard"));
     let sentences = OperatorText::chosen(&Filter::default())?;
     let sentences = sentences.into_iter().map(|text| (text.operator.clone(), text)).collect();
+    let by_sample = finding_pages::by_sample(findings.all());
     let parts = Parts {
         catalog,
         findings,
+        by_sample: &by_sample,
         evidence: &evidence,
         texts: &texts,
         standard: extra.texts.as_ref(),
         sentences: &sentences,
         columns: &columns,
     };
-    let operators: Vec<OperatorPages> =
-        names.into_par_iter().map(|(domain, name)| parts.pages(domain, name)).collect::<Result<_, SiteError>>()?;
-    write_operators(&mut out, &columns, &operators)?;
-    write_findings(&mut out, findings, &columns, &operators)?;
-    let topics = graphs::topics(&columns, findings)?;
-    for (path, pattern) in topics.iter().flat_map(Topic::files) {
-        out.json(&path, pattern)?;
-    }
-    out.json("data/graphs.js", &graphs::data(&topics))?;
+    let mut operators = parts.all_pages(progress)?;
+    add_operators(&mut out, &columns, &operators)?;
+    progress(Step::new("making the pages of findings"));
+    add_findings(&mut out, findings, &columns, &mut operators)?;
+    progress(Step::new("making the pages of graphs"));
+    add_graphs(&mut out, findings, &columns)?;
+    progress(Step::new("making the page of tools"));
     out.json("data/tools.js", &tools::data()?)?;
     out.json("data/rules.js", &rules::data())?;
     let mut builder = FrontBuilder::default();
@@ -276,19 +277,29 @@ pub fn write_site(folder: &Path, mut columns: Vec<Column>, digest: &str, extra: 
     front.findings = findings.all().count();
     front.module = extra.module.map_or(Ok(0), |module| out.module(&module))?;
     out.json("data/front.js", &front)?;
-    out.sitemap()?;
-    let removed = out.remove_earlier()?;
+    out.sitemap();
+    progress(Step::new("writing the files"));
+    let WrittenFiles { files, largest, removed } = out.put(folder)?;
     if removed > 0 {
         remarks.push(format!("{removed} files of the earlier site in {} were removed", folder.display()));
     }
-    let page = folder.join("index.html");
-    Ok(Written { page, files: out.paths.len(), largest: out.largest, remarks })
+    Ok(Written { page: folder.join(FRONT_PAGE), files, largest, remarks })
+}
+
+/// Adds the files that do not depend on measurements.
+fn add_assets(out: &mut Output, base: Option<&BaseUrl>) {
+    out.text(FRONT_PAGE, FRONT.replace(DESCRIPTION, &front_head(base)));
+    for (name, text) in ASSETS {
+        out.text(name, (*text).to_owned());
+    }
+    out.text("tables.js", tables_script());
 }
 
 /// Common sources of the pages.
 struct Parts<'a> {
     catalog: &'a OperatorCatalog,
     findings: &'a Findings,
+    by_sample: &'a BySample<'a>,
     evidence: &'a ConfirmingRuntimes<'a>,
     texts: &'a Texts,
     standard: Option<&'a StandardTexts>,
@@ -297,6 +308,22 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
+    /// Makes the pages of every operator.
+    fn all_pages(&self, progress: Progress<'_>) -> Result<Vec<OperatorPages>, SiteError> {
+        let specs = Specs::embedded();
+        let names: Vec<(&str, &str)> =
+            specs.domains().flat_map(|domain| specs.operators(domain).map(move |name| (domain, name))).collect();
+        let (finished, all) = (AtomicUsize::new(0), names.len());
+        let show = |finished| progress(Step { work: "making the pages of operators", items: Some((finished, all)) });
+        show(0);
+        let pages = |(domain, name): (&str, &str)| {
+            let pages = self.pages(domain, name);
+            show(finished.fetch_add(1, Ordering::Relaxed) + 1);
+            pages
+        };
+        names.into_par_iter().map(pages).collect()
+    }
+
     fn pages(&self, domain: &str, name: &str) -> Result<OperatorPages, SiteError> {
         let mut tables = Vec::new();
         for since in Specs::embedded().versions(domain, name) {
@@ -306,7 +333,13 @@ impl Parts<'_> {
         let file = self.catalog.get(&version)?;
         let findings = findings::about(self.findings, &tables)?;
         let of_findings: BTreeSet<&str> = findings.iter().map(|finding| finding.sample.as_str()).collect();
-        let samples = samples(self.catalog, &tables, self.evidence, &of_findings)?;
+        let mut sample_texts = BTreeMap::new();
+        let mut inspect = |case: &Case| {
+            for finding in self.by_sample.get(case.id.as_str()).into_iter().flatten() {
+                sample_texts.insert(finding.full_id(), finding_pages::sample_texts(finding, case));
+            }
+        };
+        let samples = samples(self.catalog, &tables, self.evidence, &of_findings, &mut inspect)?;
         let (texts, standard, columns) = (self.texts, self.standard, self.columns);
         let nothing = OperatorText::default();
         let sentences = self.sentences.get(&format!("{domain}/{name}")).unwrap_or(&nothing);
@@ -332,6 +365,7 @@ impl Parts<'_> {
             versions: tables.iter().map(|table| VersionStates::new(table, self.columns.len())).collect(),
             failures: OperatorFailures::new(&tables, self.columns),
             findings,
+            sample_texts,
             words: OperatorWords::new(file, &tables),
             data,
             entry: OperatorEntry::new(&tables, &file.summary, columns),
@@ -340,12 +374,12 @@ impl Parts<'_> {
     }
 }
 
-/// Writes the pages of operators and runtimes, the disagreements, and the words of operators for the search, in the order of the
+/// Adds the pages of operators and runtimes, the disagreements, and the words of operators for the search, in the order of the
 /// front page.
-fn write_operators(out: &mut Output, columns: &ShownColumns, operators: &[OperatorPages]) -> Result<(), SiteError> {
+fn add_operators(out: &mut Output, columns: &ShownColumns, operators: &[OperatorPages]) -> Result<(), SiteError> {
     for pages in operators {
-        out.write(&format!("data/op/{}/{}.js", pages.domain, pages.name), &pages.data)?;
-        out.page(&pages.page)?;
+        out.text(&format!("data/op/{}/{}.js", pages.domain, pages.name), pages.data.clone());
+        out.page(&pages.page);
     }
     for (index, column) in columns.iter().enumerate() {
         let data = runtime_data(index, columns, operators);
@@ -360,18 +394,31 @@ fn write_operators(out: &mut Output, columns: &ShownColumns, operators: &[Operat
     let keys: Vec<&str> =
         columns.newest().iter().filter_map(|&column| columns.get(column)).map(|column| column.key.as_str()).collect();
     out.json("data/together.js", &serde_json::json!({ "runtimes": keys, "ends": together }))?;
-    out.json("data/search.js", &operators.iter().map(|pages| &pages.words).collect::<Vec<_>>())
+    Ok(out.json("data/search.js", &operators.iter().map(|pages| &pages.words).collect::<Vec<_>>())?)
 }
 
-/// Writes the list of findings, the page of each, and the pages without JavaScript that are not about an operator.
-fn write_findings(
+/// Adds the list of patterns of graphs, and the data of each.
+fn add_graphs(out: &mut Output, findings: &Findings, columns: &ShownColumns) -> Result<(), SiteError> {
+    let topics = graphs::topics(columns, findings)?;
+    for (path, pattern) in topics.iter().flat_map(Topic::files) {
+        out.json(&path, pattern)?;
+    }
+    Ok(out.json("data/graphs.js", &graphs::data(&topics))?)
+}
+
+/// Adds the list of findings, the page of each, and the pages without JavaScript that are not about an operator.
+fn add_findings(
     out: &mut Output,
     findings: &Findings,
     columns: &ShownColumns,
-    operators: &[OperatorPages],
+    operators: &mut [OperatorPages],
 ) -> Result<(), SiteError> {
+    let mut samples = BTreeMap::new();
+    for pages in operators.iter_mut() {
+        samples.append(&mut pages.sample_texts);
+    }
     let mut shown: BTreeMap<String, Vec<ShownBy>> = BTreeMap::new();
-    for pages in operators {
+    for pages in operators.iter() {
         for finding in &pages.findings {
             let versions = shown.entry(format!("{}/{}", finding.text.runtime, finding.text.id)).or_default();
             for (since, behaviours) in &finding.behaviours {
@@ -380,17 +427,19 @@ fn write_findings(
         }
     }
     let measured = finding_pages::measured(findings, &shown)?;
-    let samples = finding_pages::samples(findings.all())?;
+    let others = findings.all().filter(|finding| !samples.contains_key(&finding.full_id()));
+    let others = finding_pages::samples(others)?;
+    samples.extend(others);
     for finding in &measured {
         out.json(&finding.path(), &finding.page(&samples)?)?;
     }
     let rows = measured.iter().map(MeasuredFinding::row).collect::<Result<Vec<_>, _>>()?;
     out.json("data/findings.js", &rows)?;
-    write_static_pages(out, columns, operators, &measured, &samples)
+    add_static_pages(out, columns, operators, &measured, &samples)
 }
 
-/// Writes the pages without JavaScript that are not about an operator, and the picture of all results.
-fn write_static_pages(
+/// Adds the pages without JavaScript that are not about an operator, and the picture of all results.
+fn add_static_pages(
     out: &mut Output,
     columns: &ShownColumns,
     operators: &[OperatorPages],
@@ -401,12 +450,13 @@ fn write_static_pages(
         operators.iter().filter_map(|pages| Some((pages.entry.as_ref()?, &pages.failures))).collect();
     let sources = Sources { columns, operators: &entries, findings, samples };
     for page in static_pages::pages(&sources)? {
-        out.page(&page)?;
+        out.page(&page);
     }
     out.json("data/releases.js", &static_pages::release_names()?)?;
     let summaries: Vec<&OperatorEntry> = entries.iter().map(|(entry, _)| *entry).collect();
     let picture = static_pages::picture(columns, &summaries).map_err(StaticError::Picture)?;
-    out.bytes(PICTURE, &picture)
+    out.bytes(PICTURE, picture);
+    Ok(())
 }
 
 /// Returns the data of a column's page.
@@ -433,137 +483,5 @@ fn runtime_data<'a>(index: usize, columns: &'a ShownColumns, operators: &'a [Ope
         before: before.map(|before| before.key.as_str()),
         changes: operators.iter().filter_map(|pages| pages.failures.changes.get(index)).flatten().collect(),
         findings: findings.into_values().collect(),
-    }
-}
-
-/// An output folder.
-struct Output {
-    folder: PathBuf,
-    /// Address at which the site is published.
-    base: Option<BaseUrl>,
-    /// Paths of the pages without JavaScript.
-    pages: Vec<String>,
-    /// Paths of all files.
-    paths: BTreeSet<String>,
-    largest: usize,
-}
-
-impl Output {
-    fn new(folder: &Path, base: Option<BaseUrl>) -> Output {
-        Output { folder: folder.to_owned(), base, pages: Vec::new(), paths: BTreeSet::new(), largest: 0 }
-    }
-
-    /// Removes the files of an earlier site that this one does not have, and lists those of this one. Returns the number of removed
-    /// files.
-    fn remove_earlier(&mut self) -> Result<usize, SiteError> {
-        let earlier = fs::read_to_string(self.folder.join(FILES)).unwrap_or_default();
-        let is_below = |path: &str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
-        self.paths.insert(FILES.to_owned());
-        let mut removed = 0;
-        for path in earlier.lines().filter(|path| !self.paths.contains(*path) && is_below(path)) {
-            removed += usize::from(fs::remove_file(self.folder.join(path)).is_ok());
-        }
-        let list: Vec<&str> = self.paths.iter().map(String::as_str).collect();
-        let list = list.join("\n") + "\n";
-        self.write(FILES, &list)?;
-        Ok(removed)
-    }
-
-    /// Writes the files that do not depend on measurements.
-    fn assets(&mut self) -> Result<(), SiteError> {
-        self.write("index.html", &FRONT.replace(DESCRIPTION, &front_head(self.base.as_ref())))?;
-        for (name, text) in ASSETS {
-            self.write(name, text)?;
-        }
-        self.write("tables.js", &tables_script())
-    }
-
-    /// Writes a page without JavaScript.
-    fn page(&mut self, page: &Page) -> Result<(), SiteError> {
-        self.pages.push(page.path.clone());
-        self.write(&page.path, &page.text(self.base.as_ref()))
-    }
-
-    /// Writes the map of the site and the page for unknown addresses, if the address of the site is known.
-    fn sitemap(&mut self) -> Result<(), SiteError> {
-        let Some(base) = self.base.clone() else { return Ok(()) };
-        let paths = std::iter::once("index.html").chain(self.pages.iter().map(String::as_str));
-        let map = static_pages::sitemap(&base, paths);
-        self.write("sitemap.xml", &map)?;
-        let missing = Page::missing(&base);
-        self.write(&missing.path, &missing.text(Some(&base)))
-    }
-
-    /// Writes data as a script.
-    fn json(&mut self, path: &str, data: &impl Serialize) -> Result<(), SiteError> {
-        self.write(path, &script(path, data)?)
-    }
-
-    /// Writes the program that runs in the browser, and returns the number of its files.
-    fn module(&mut self, module: &[u8]) -> Result<usize, SiteError> {
-        let mut files = 0;
-        let io = |error| SiteError::Io { path: "data/module".to_owned(), error };
-        for part in packed(module).map_err(io)?.chunks(MODULE_PART) {
-            let path = format!("data/module/{files}.js");
-            // A page opened from a file may only load scripts, which are text.
-            self.json(&path, &serde_json::json!({ "gzip": BASE64.encode(part) }))?;
-            files += 1;
-        }
-        Ok(files)
-    }
-
-    fn write(&mut self, path: &str, text: &str) -> Result<(), SiteError> {
-        self.bytes(path, text.as_bytes())
-    }
-
-    fn bytes(&mut self, path: &str, bytes: &[u8]) -> Result<(), SiteError> {
-        let place = self.folder.join(path);
-        let failed = |error: std::io::Error| SiteError::Io { path: place.display().to_string(), error };
-        if let Some(parent) = place.parent() {
-            fs::create_dir_all(parent).map_err(failed)?;
-        }
-        write_whole(&place, bytes).map_err(failed)?;
-        self.paths.insert(path.to_owned());
-        self.largest = self.largest.max(bytes.len());
-        Ok(())
-    }
-}
-
-fn packed(bytes: &[u8]) -> Result<Vec<u8>, std::io::Error> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(bytes)?;
-    encoder.finish()
-}
-
-/// Returns the script of a file of data.
-fn script(path: &str, data: &impl Serialize) -> Result<String, SiteError> {
-    let name = path.strip_prefix("data/").and_then(|path| path.strip_suffix(".js")).unwrap_or(path);
-    data_script(name, data).map_err(|error| SiteError::Json { path: path.to_owned(), error })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_of_an_earlier_site_are_removed_and_no_others() {
-        let home = tempfile::tempdir().unwrap();
-        let folder = home.path().join("site");
-        let write = |paths: &[&str]| {
-            let mut out = Output::new(&folder, None);
-            for path in paths {
-                out.write(path, "text").unwrap();
-            }
-            out.remove_earlier().unwrap()
-        };
-        assert_eq!(write(&["index.html", "runtime/mine-1.html"]), 0);
-        fs::write(folder.join("notes.txt"), "own").unwrap();
-        fs::write(home.path().join("other.txt"), "own").unwrap();
-        assert_eq!(write(&["index.html"]), 1);
-        assert!(!folder.join("runtime/mine-1.html").exists());
-        fs::write(folder.join(FILES), "../other.txt\nindex.html\ngone.html\n").unwrap();
-        assert_eq!(write(&["index.html"]), 0);
-        let left = [folder.join("index.html"), folder.join("notes.txt"), home.path().join("other.txt")];
-        assert!(left.iter().all(|path| path.is_file()));
     }
 }

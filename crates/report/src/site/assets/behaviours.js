@@ -41,7 +41,7 @@
     rows.sort((a, b) => order(a.behaviour) - order(b.behaviour) || a.behaviour.n.localeCompare(b.behaviour.n));
     const head = columns.map((at) => el("th", { scope: "col" }, link(site.href(["runtime", front.columns[at].key]), null, front.columns[at].runtime), " ", el("span", { class: "quiet" }, front.columns[at].version)));
     const states = (at) => rows.map(({ cases }) => site.worstOf(data, cases, at).key).filter((key) => !"?no".includes(key));
-    const total = el("tr", { class: "total" }, el("th", { scope: "row" }, el("b", null, "right")), columns.map((at) => {
+    const total = el("tr", { class: "total" }, el("th", { scope: "row" }, el("b", null, "right, every level")), columns.map((at) => {
       const keys = states(at);
       return el("td", null, keys.length === 0 ? el("span", { class: "quiet" }, "not measured") : [el("b", null, String(keys.filter((key) => key === "r").length)), el("span", { class: "of" }, `/${keys.length}`)]);
     }));
@@ -49,7 +49,7 @@
       types.length > 0 ? site.select("Type", "type", [["", "all"], ...types.map((name) => [name, name])], shown.type) : null,
       settings.length > 0 ? site.select("Attribute", "with", [["", "any"], ...settings.map((text) => [text, text])], shown.setting) : null),
     el("p", { role: "status" }, `${plural(rows.length, "behaviour")} in ${plural(rows.reduce((sum, { cases }) => sum + cases.length, 0), "case")}`,
-      shown.type || shown.setting ? [" with ", [shown.type, shown.setting].filter(Boolean).join(" and ")] : null, ". A mark has the worst outcome of its cases."),
+      shown.type || shown.setting ? [" with ", [shown.type, shown.setting].filter(Boolean).join(" and ")] : null, ". A mark has the worst outcome of its cases; 1/25 is 1 of 25 cases. The first row counts the behaviours that are right, of every level."),
     rows.length === 0 ? null : el("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Behaviours by runtime" }, el("table", { class: "grid behaviours" }, el("thead", null, el("tr", null, el("th", { scope: "col" }, "behaviour"), head)),
       el("tbody", null, total, rows.map(({ behaviour, cases }) => el("tr", null,
         el("th", { scope: "row" }, link(site.operatorHref(data.domain, data.name, { ...Object.fromEntries(chosen), v: version.since, b: behaviour.n, at: "behaviour" }), { class: "row-link" }, behaviour.n),

@@ -247,6 +247,7 @@
       site.el("p", { role: "status" }, `${site.plural(rows.length, "operator")}, ${shown.type === site.FLOAT ? "in float where they allow it" : `in ${site.typeWords(front, shown.type)}`}`,
         shown.on ? `, ${front.title(front.columns[front.column(shown.on)] || front.columns[0])}` : "", ". ",
         isFiltered ? site.link(site.href([], { opset: shown.opset, cols: chosen.get("cols"), at: "operators" }), null, "Show all") : null),
+      site.el("p", { class: "quiet" }, `A mark has the worst outcome. ${site.numbers(shown.level)}`),
       grid(front, shown, rows),
       site.legend(),
     ];

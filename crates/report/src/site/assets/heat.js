@@ -91,7 +91,7 @@
     return [
       el("p", { class: "crumbs" }, link("#/runtimes", null, "Runtimes"), " · ", runtimes.map(([name, sum]) => link(site.href(["heat", name], { type: chosen.get("type"), opset: chosen.get("opset") }), { class: "chip", "aria-current": name === runtime ? "true" : undefined }, `${name} (${sum})`))),
       el("h1", null, `${runtime}: operators by release`),
-      el("p", { class: "lead" }, `A row is an operator at opset ${opset}, a column is a measured release. A mark has the worst outcome; the number counts behaviours.`),
+      el("p", { class: "lead" }, `A row is an operator at opset ${opset}, a column is a measured release. A mark has the worst outcome. ${site.numbers(0)}`),
       el("p", { class: "quiet" }, "Changes count releases that are better (+) or worse (−) than the one before. Newer measurements have more behaviours; a change that they alone can explain is not counted."),
       el("form", { class: "filters", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
         site.select("Type", "type", types, site.typeKey(front, type)), site.select("at opset", "opset", opsets, opset), site.select("Domain", "domain", front.domains.map(({ name }) => [name, name]), domain),

@@ -105,7 +105,7 @@
     const at = front.column(chosen.get("types") || "");
     const choices = [["", "each runtime"], ...front.columns.map((column) => [column.key, front.title(column)])];
     return el("section", { id: "types" }, el("div", { class: "line" }, el("h2", null, at < 0 ? `Types of ${data.name}-${version.since}` : "Types by version"), site.select("on", "types", choices, at < 0 ? "" : front.columns[at].key)),
-      el("p", { class: "quiet" }, at < 0 ? "The numbers count behaviours. Choose one runtime for all versions." : "Each version of the operator, on this runtime."),
+      el("p", { class: "quiet" }, at < 0 ? `${site.numbers(level)} Choose one runtime for all versions.` : `Each version of the operator, on this runtime. ${site.numbers(level)}`),
       el("div", { class: at < 0 ? "" : "columns" }, at < 0 ? typesByRuntime(front, data, version, columns, level) : types(front, data, [at], level)), site.legend());
   }
 

@@ -24,7 +24,8 @@
   function form(data, chosen) {
     const samples = Object.entries(data.samples).filter(([, sample]) => sample.onnx && sample.feed !== undefined && sample.feed !== null);
     if (samples.length === 0) return el("p", { class: "quiet" }, "No case of this operator can be shown as text: its inputs are not tensors, or too large.");
-    const open = samples.find(([name]) => name === chosen.get("play")) || samples.find(([name]) => !name.startsWith("refuse/")) || samples[0];
+    const [silent, ...around] = data.silent || [];
+    const open = samples.find(([name]) => name === chosen.get("play")) || samples.find(([name]) => name === silent) || samples.find(([name]) => !name.startsWith("refuse/")) || samples[0];
     const key = `${data.domain}/${data.name}/${open[0]}`;
     const kept = typed.get(key) || { model: open[1].onnx, inputs: open[1].feed };
     const rows = (text) => String(Math.min(Math.max(text.split("\n").length + 1, 3), 14));
@@ -35,7 +36,8 @@
     const keep = () => typed.set(key, { model: model.value, inputs: inputs.value });
     const wanted = new Set((chosen.get("with") || "").split(",").map(Number).filter(Boolean));
     const all = data.versions.map(({ since }) => since);
-    const boxes = all.map((since, at) => el("input", { type: "checkbox", value: String(since), checked: wanted.size > 0 ? wanted.has(since) : at >= all.length - 3 }));
+    const isShown = (since, at) => (wanted.size > 0 ? wanted.has(since) : open[0] === silent ? around.includes(since) : at >= all.length - 3);
+    const boxes = all.map((since, at) => el("input", { type: "checkbox", value: String(since), checked: isShown(since, at) }));
     const result = el("div", { id: "play-result", "aria-live": "polite" });
     const button = el("button", { type: "submit" }, "Run");
     const run = async (event) => {
@@ -79,6 +81,8 @@
   function firstCase(data, chosen) {
     const open = chosen.get("b");
     if (open && data.samples[open]?.onnx) return open;
+    const [silent] = data.silent || [];
+    if (data.samples[silent]?.onnx && data.samples[silent].feed) return silent;
     const size = (name) => data.samples[name].onnx.length + data.samples[name].feed.length;
     const all = Object.keys(data.samples).filter((name) => data.samples[name].onnx && data.samples[name].feed && !name.startsWith("refuse/"));
     return all.sort((a, b) => size(a) - size(b))[0] || "-";

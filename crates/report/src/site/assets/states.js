@@ -31,6 +31,9 @@ site.el("span", { class: "unseen" }, site.STATE[cell.key].name), text ? ` ${text
 /** The numbers in a cell: bad behaviours of all behaviours. */
 site.cellNumbers = ({ key, bad, total }) => (total > 0 && key !== "r" && key !== "d" ? `${bad}/${total}` : "");
 
+/** The meaning of the numbers beside marks: the levels of the cases that decide. */
+site.numbers = (level) => `A number such as 1/25 is 1 of 25 behaviours, by ${level ? "required and recommended" : "required"} cases.`;
+
 /** Legend of the states, in one line. */
 site.legend = () => site.el("p", { class: "legend" }, site.STATES.map((state) =>
   site.el("span", null, site.mark({ key: state.key, bad: 0, total: 0 }), ` ${state.name}`)));
