@@ -145,10 +145,8 @@ impl Topic {
         let mut patterns = Vec::new();
         for pattern in file.patterns() {
             let prefix = format!("{}/{name}/{}/", GraphCases::GROUP, pattern.name);
-            let own: Vec<OwnCase<'_>> = planned
-                .iter()
-                .filter_map(|graph| OwnCase::new(graph, made.get(&graph.id), &prefix, columns))
-                .collect();
+            let own: Vec<OwnCase<'_>> =
+                planned.iter().filter_map(|graph| OwnCase::new(graph, made.get(&graph.id), &prefix, columns)).collect();
             let mut outcomes = Interned::default();
             let forms = forms(&own, &mut outcomes);
             let states = (0..columns.len()).map(|column| state(&own, &forms, column)).collect();
