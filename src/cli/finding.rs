@@ -207,14 +207,17 @@ fn show_fault(tool: &ToolFaults, fault: &ToolFault, as_issue: bool) -> anyhow::R
 
 /// Prints the selected findings, a line each, or the history or failures that the options ask for.
 pub(crate) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
-    let runtime = arguments.runtime.as_deref().map(RuntimeName::parse);
+    let mut all = Found::all()?;
+    let known = known_runtimes(&all)?;
+    let known: BTreeSet<&str> = known.iter().map(String::as_str).collect();
+    let runtime = arguments.runtime.as_deref().map(|text| RuntimeName::parse(text).or_nearest(&known));
     if !arguments.history.is_empty() {
         return history(&arguments.history, runtime.as_ref());
     }
     if let Some(runtime) = runtime.as_ref().filter(|_| arguments.unexplained) {
         return unexplained(Findings::embedded()?, runtime.measurement("--runtime: ")?);
     }
-    let (mut all, mut versions) = (Found::all()?, Vec::new());
+    let mut versions = Vec::new();
     if let Some(runtime) = &runtime {
         all = about_runtime(all, runtime)?;
     }
@@ -262,12 +265,18 @@ fn about_runtime(all: Vec<Found>, runtime: &RuntimeName) -> anyhow::Result<Vec<F
     Ok(selected)
 }
 
-/// Fails if neither a runtime nor a tool has this name.
-fn check_runtime(name: &str, all: &[Found]) -> anyhow::Result<()> {
+/// Returns the names of runtimes and tools: those with an adapter, and those with a finding.
+fn known_runtimes(all: &[Found]) -> anyhow::Result<BTreeSet<String>> {
     let adapters = Runtimes::embedded()?;
     let mut known: BTreeSet<String> = adapters.all().map(|(known, _)| known.to_owned()).collect();
     known.extend(adapters.tools().map(|(known, _)| known.to_owned()));
     known.extend(all.iter().map(|found| found.runtime().to_owned()));
+    Ok(known)
+}
+
+/// Fails if neither a runtime nor a tool has this name.
+fn check_runtime(name: &str, all: &[Found]) -> anyhow::Result<()> {
+    let known = known_runtimes(all)?;
     if known.contains(name) {
         return Ok(());
     }

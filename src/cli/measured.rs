@@ -61,7 +61,8 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
     if !(1..=newest).contains(&arguments.opset) {
         anyhow::bail!(Usage(format!("ai.onnx has no opset {}; its opsets are 1 to {newest}", arguments.opset)));
     }
-    let named: Vec<RuntimeName> = arguments.runtimes.iter().map(|text| RuntimeName::parse(text)).collect();
+    let meant = |text: &String| RuntimeName::parse(text).or_nearest_measured();
+    let named: Vec<RuntimeName> = arguments.runtimes.iter().map(meant).collect();
     for name in &named {
         name.measurement("")?;
     }

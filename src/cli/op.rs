@@ -32,7 +32,7 @@ pub(crate) fn main(arguments: &Arguments) -> anyhow::Result<u8> {
 
 /// Prints the page of an operator version, with the results of the named runtimes, or of all.
 pub(crate) fn print_version(version: &OperatorVersion, runtimes: &[String]) -> anyhow::Result<()> {
-    let named: Vec<RuntimeName> = runtimes.iter().map(|text| RuntimeName::parse(text)).collect();
+    let named: Vec<RuntimeName> = runtimes.iter().map(|text| RuntimeName::parse(text).or_nearest_measured()).collect();
     for name in &named {
         name.measurement("--runtime: ")?;
     }

@@ -1,10 +1,14 @@
 //! Names of runtimes on the command line: `onnxruntime`, `ort`, `onnxruntime@1.20.1`, `onnxruntime==1.20.1`.
 
+use std::collections::BTreeSet;
+
 use clap::builder::{StringValueParser, TypedValueParser as _, ValueParser};
 use onnx_conformance_harness::escape::line;
 use onnx_conformance_harness::measure::{Measurement, Measurements};
 
-use crate::cli::suggest::nearest;
+use crate::cli::operator_name::ONLY_NEAR;
+use crate::cli::print;
+use crate::cli::suggest::{nearest, one_edit_away};
 use crate::cli::usage::Usage;
 
 /// Short names of runtimes, each with the full one.
@@ -24,6 +28,21 @@ impl RuntimeName {
         let (name, version) =
             text.split_once('@').map_or((text.as_str(), None), |(name, version)| (name, Some(version)));
         RuntimeName { name: name.to_owned(), version: version.map(str::to_owned) }
+    }
+
+    /// Returns the runtime that is meant. A mistyped name stands for the only known one that is one edit away, with a note.
+    pub(crate) fn or_nearest(self, known: &BTreeSet<&str>) -> RuntimeName {
+        let mut near = one_edit_away(&self.name, known.iter().copied());
+        let only = near.pop_first().filter(|_| near.is_empty() && !known.contains(self.name.as_str()));
+        let Some(only) = only else { return self };
+        print::note(&format!("'{}' is read as {only}; {ONLY_NEAR}", self.name));
+        RuntimeName { name: only.to_owned(), ..self }
+    }
+
+    /// Returns the measured runtime that is meant, as [`RuntimeName::or_nearest`] does.
+    pub(crate) fn or_nearest_measured(self) -> RuntimeName {
+        let known = Measurements::embedded().runtimes().into_iter().map(|(runtime, _)| runtime);
+        self.or_nearest(&known.collect())
     }
 
     /// Returns true if a measured version is one of those that are named: all of a runtime, or one.
@@ -112,6 +131,14 @@ mod tests {
         let named = RuntimeName::parse("ort==1.20.1");
         assert!(named.selects("onnxruntime", "1.20.1") && !named.selects("onnxruntime", "1.32.0"));
         assert!(RuntimeName::parse("ort").selects("onnxruntime", "1.32.0"));
+    }
+
+    #[test]
+    fn a_mistyped_name_is_the_only_one_that_is_near() {
+        let known = BTreeSet::from(["onnxruntime", "openvino", "rten", "rted"]);
+        let read = |text: &str| RuntimeName::parse(text).or_nearest(&known).name;
+        assert_eq!(["onxruntime", "onnxruntime@1", "opnevino"].map(read), ["onnxruntime", "onnxruntime", "openvino"]);
+        assert_eq!(["rten", "rtem", "none"].map(read), ["rten", "rtem", "none"]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub use file::{
     RecipesFile, RefusalFile, ResolvedAccuracy, RuleOf, Since, TypeList, TypesFile, Words,
 };
 pub use make::{
-    Family, FormFile, PatternFile, Rewritten, Topic, TopicFile, cases, embedded_topics, read_topic, rewrites, rounded,
-    topic_cases, topic_ids,
+    Family, FormFile, PatternFile, PlannedGraph, Rewritten, Topic, TopicFile, cases, embedded_topics, planned_graphs,
+    read_topic, rewrites, rounded, topic_cases, topic_ids,
 };
 pub use plan::{GenerateError, OperatorCatalog, ids};

@@ -180,7 +180,24 @@ impl Measurement {
         if decoded.undeclared_feature(&self.takes).is_some() {
             return Measured::NotAccepted;
         }
-        let Ok(entry) = self.entries.about(&case.id) else { return Measured::Unknown };
+        self.listed_outcome(&case.id)
+    }
+
+    /// Returns the outcome of a case that belongs to no operator version, by its id and level. Its model has this IR version and this
+    /// opset of ONNX's own domain.
+    pub fn outcome_in(&self, id: &str, level: Level, ir: u32, opset: u32) -> Measured {
+        if !self.judges(level) || !self.was_measured(CaseId::parse(id), None) {
+            return Measured::Unknown;
+        }
+        if !self.takes.has_ir(i64::from(ir)) || !self.takes.has_opset(DEFAULT_DOMAIN, i64::from(opset)) {
+            return Measured::NotAccepted;
+        }
+        self.listed_outcome(id)
+    }
+
+    /// Returns the outcome of a case by its entry: a pass if it has none.
+    fn listed_outcome(&self, id: &str) -> Measured {
+        let Ok(entry) = self.entries.about(id) else { return Measured::Unknown };
         Measured::ended(entry.map_or(Outcome::Pass, Entry::outcome), entry.and_then(|entry| entry.ulp))
     }
 

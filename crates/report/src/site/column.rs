@@ -6,6 +6,7 @@ use onnx_conformance_reference::spec::OperatorVersion;
 use serde::Serialize;
 
 use onnx_conformance_cases::case::{CaseId, Variant};
+use onnx_conformance_cases::generate::PlannedGraph;
 use onnx_conformance_cases::suite::{Generated, GraphCases, RecordedCase, Source as _};
 use onnx_conformance_harness::expectations::ExpectationError;
 use onnx_conformance_harness::measure::{Measured, MeasuredAccuracy, MeasuredVersion, Measurement, Measurements};
@@ -195,12 +196,16 @@ impl Column {
         }
     }
 
-    /// Returns the outcome of a graph, which belongs to no operator version.
-    pub(crate) fn measured_graph(&self, decoded: &DecodedCase<'_>) -> Measured {
+    /// Returns the outcome of a graph, which belongs to no operator version. A graph whose versions are not planned needs its case.
+    pub(crate) fn measured_graph(&self, graph: &PlannedGraph, case: Option<&DecodedCase<'_>>) -> Measured {
         match &self.origin {
-            Origin::Committed(measurement) => measurement.outcome_of(decoded),
+            Origin::Committed(measurement) => match (graph.versions, case) {
+                (Some((opset, ir)), _) => measurement.outcome_in(&graph.id, graph.level, ir, opset),
+                (None, Some(case)) => measurement.outcome_of(case),
+                (None, None) => Measured::Unknown,
+            },
             Origin::OtherSuite { .. } => Measured::Unknown,
-            Origin::Results(results) => match results.get(&decoded.case().id) {
+            Origin::Results(results) => match results.get(&graph.id) {
                 Some(result) if result.outcome == Outcome::NotDeclared => Measured::NotAccepted,
                 Some(result) => Measured::ended(result.outcome, result.mismatch_ulps()),
                 None => Measured::Unknown,

@@ -1,10 +1,10 @@
 //! Data of the page of graphs: the patterns by topic with the state of each column, and a file for each pattern with its cases.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_cases::case::{Case, Level};
-use onnx_conformance_cases::generate;
-use onnx_conformance_cases::suite::{CaseGroup, GraphCases, Source as _, SuiteError};
+use onnx_conformance_cases::generate::{self, PlannedGraph, planned_graphs};
+use onnx_conformance_cases::suite::{CaseGroup, GraphCases, GraphId, GraphRole, Source as _, SuiteError};
 use onnx_conformance_harness::expectations::ExpectationError;
 use onnx_conformance_harness::findings::{Finding, Findings};
 use onnx_conformance_harness::measure::{Measured, Severity};
@@ -140,11 +140,13 @@ impl Topic {
     fn new(file: &generate::Topic, columns: &[Column], findings: &Findings) -> Result<Topic, GraphsError> {
         let name = file.name().to_owned();
         let group = CaseGroup { name: format!("{}/{name}", GraphCases::GROUP) };
-        let cases = GraphCases.load(&group, &|_| true)?;
+        let planned = planned_graphs(file).map_err(SuiteError::from)?;
+        let made = made_cases(&group, &planned)?;
         let mut patterns = Vec::new();
         for pattern in file.patterns() {
             let prefix = format!("{}/{name}/{}/", GraphCases::GROUP, pattern.name);
-            let own: Vec<OwnCase<'_>> = cases.iter().filter_map(|case| OwnCase::new(case, &prefix, columns)).collect();
+            let own: Vec<OwnCase<'_>> =
+                planned.iter().filter_map(|graph| OwnCase::new(graph, made.get(&graph.id), &prefix, columns)).collect();
             let mut outcomes = Interned::default();
             let forms = forms(&own, &mut outcomes);
             let states = (0..columns.len()).map(|column| state(&own, &forms, column)).collect();
@@ -167,9 +169,28 @@ impl Topic {
     }
 }
 
+/// Makes the cases that the page shows, the first one of each form that is no context, and those whose models have to be read. Returns
+/// them by id.
+fn made_cases(group: &CaseGroup, planned: &[PlannedGraph]) -> Result<BTreeMap<String, Case>, GraphsError> {
+    let mut forms = BTreeSet::new();
+    let mut is_shown = |graph: &PlannedGraph| {
+        let parsed = GraphId::parse(&graph.id).filter(|parsed| parsed.role != GraphRole::Context);
+        parsed.is_some_and(|parsed| forms.insert((parsed.pattern.to_owned(), parsed.role, parsed.name.to_owned())))
+    };
+    let wanted: BTreeSet<&str> = planned
+        .iter()
+        .filter(|graph| is_shown(graph) || graph.versions.is_none())
+        .map(|graph| graph.id.as_str())
+        .collect();
+    let cases = GraphCases.load(group, &|id| wanted.contains(id))?;
+    Ok(cases.into_iter().map(|case| (case.id.clone(), case)).collect())
+}
+
 /// A case of a pattern.
 struct OwnCase<'a> {
-    case: &'a Case,
+    graph: &'a PlannedGraph,
+    /// The case, if it was made.
+    case: Option<&'a Case>,
     /// The name of the form, and the rest of the id.
     form: &'a str,
     rest: &'a str,
@@ -179,36 +200,36 @@ struct OwnCase<'a> {
 
 impl<'a> OwnCase<'a> {
     /// Returns `None` for a case of another pattern.
-    fn new(case: &'a Case, prefix: &str, columns: &[Column]) -> Option<OwnCase<'a>> {
-        let path = case.id.strip_prefix(prefix)?;
+    fn new(graph: &'a PlannedGraph, case: Option<&'a Case>, prefix: &str, columns: &[Column]) -> Option<OwnCase<'a>> {
+        let path = graph.id.strip_prefix(prefix)?;
         let parts = if path.starts_with("good") { 1 } else { 2 };
         let end = path.match_indices('/').nth(parts - 1).map_or(path.len(), |(at, _)| at);
         let (form, rest) = path.split_at(end);
-        let decoded = DecodedCase::new(case);
-        let measured = columns.iter().map(|column| column.measured_graph(&decoded)).collect();
-        Some(OwnCase { case, form, rest, measured })
+        let decoded = case.map(DecodedCase::new);
+        let measured = columns.iter().map(|column| column.measured_graph(graph, decoded.as_ref())).collect();
+        Some(OwnCase { graph, case, form, rest, measured })
     }
 
     fn ending(&self, column: usize) -> Ending {
         let measured = self.measured.get(column).copied().unwrap_or(Measured::Unknown);
-        Ending::from_measured(measured, Level::Required, self.case.is_edge)
+        Ending::from_measured(measured, Level::Required, self.graph.is_edge)
     }
 }
 
 /// Groups cases by form, in their order.
 fn forms(cases: &[OwnCase<'_>], outcomes: &mut Interned) -> Vec<FormData> {
     let mut forms: Vec<FormData> = Vec::new();
-    for OwnCase { case, form, rest, measured } in cases {
+    for OwnCase { graph, case, form, rest, measured } in cases {
         let outcome = outcomes.position(measured.iter().map(|measured| letter(*measured)).collect());
         let row = ((*rest).to_owned(), outcome);
         match forms.iter_mut().find(|known| known.name == *form) {
             Some(known) => known.cases.push(row),
             None => forms.push(FormData {
                 name: (*form).to_owned(),
-                why: case.note.clone(),
-                edge: case.is_edge,
+                why: graph.note.clone(),
+                edge: graph.is_edge,
                 cases: vec![row],
-                text: (!form.starts_with("in/")).then(|| describe_case::describe_parts(case)),
+                text: case.filter(|_| !form.starts_with("in/")).map(describe_case::describe_parts),
             }),
         }
     }
@@ -239,7 +260,7 @@ fn findings_of(
     };
     let mut found = Vec::new();
     for finding in findings.all().filter(|finding| finding.has_graphs()) {
-        let shown = cases.iter().filter(|case| fails(case, finding) && finding.is_about(&case.case.id));
+        let shown = cases.iter().filter(|case| fails(case, finding) && finding.is_about(&case.graph.id));
         let shown: Vec<String> = shown.map(|case| format!("{}{}", case.form, case.rest)).collect();
         if !shown.is_empty() {
             found.push(GraphFinding { text: FindingText::new(finding)?, cases: shown });

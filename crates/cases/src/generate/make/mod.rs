@@ -12,6 +12,6 @@ mod topics;
 
 pub use cases::cases;
 pub use topics::{
-    Family, FormFile, PatternFile, Rewritten, Topic, TopicFile, embedded_topics, read_topic, rewrites, rounded,
-    topic_cases, topic_ids,
+    Family, FormFile, PatternFile, PlannedGraph, Rewritten, Topic, TopicFile, embedded_topics, planned_graphs,
+    read_topic, rewrites, rounded, topic_cases, topic_ids,
 };

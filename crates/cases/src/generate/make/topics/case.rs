@@ -10,7 +10,6 @@ use crate::case::{Case, DataSet, Evidence, Expected, ExpectedOutput, Named, Rule
 use crate::compare::Accuracy;
 use crate::generate::file::accuracy::AccuracyFile;
 use crate::generate::make::model::Declared;
-use crate::generate::make::topics::context::Context;
 use crate::generate::make::topics::draft::GraphDraft;
 use crate::generate::make::topics::form::FormError;
 use crate::generate::make::topics::refused::refusal;
@@ -38,8 +37,6 @@ impl Topic {
         }
         let outputs = values.iter().map(|value| self.expected(planned, value));
         let outputs = outputs.collect::<Result<Vec<_>, GenerateError>>()?;
-        let context = planned.context.map(Context::says);
-        let note = context.or(form.why.as_deref()).unwrap_or_default();
         let rule =
             RuleRef { id: pattern.name.clone(), says: pattern.says.clone(), place: self.location(&pattern.name) };
         let data = DataSet { inputs: draft.supplied(), outputs };
@@ -47,8 +44,8 @@ impl Topic {
         let mut case = Case {
             // The sentence about the format is the documentation of the model.
             rule: (self.family == Family::Graphs).then_some(rule),
-            note: note.to_owned(),
-            is_edge: form.edge.unwrap_or_default(),
+            note: planned.note().to_owned(),
+            is_edge: planned.is_edge(),
             level: pattern.level,
             folder: form.is_outside().then(|| folder.to_owned()),
             ..Case::new(planned.id.clone(), model.encode_to_vec().into(), data)

@@ -17,4 +17,4 @@ mod topic;
 pub use case::topic_cases;
 pub use file::{FormFile, PatternFile, TopicFile};
 pub use rewrite::{Rewritten, rewrites, rounded};
-pub use topic::{Family, Topic, embedded_topics, read_topic, topic_ids};
+pub use topic::{Family, PlannedGraph, Topic, embedded_topics, planned_graphs, read_topic, topic_ids};

@@ -8,6 +8,7 @@ use onnx_conformance_reference::kernels::framework::budget::ExecutionLimits;
 use onnx_conformance_reference::model::{LoadLimits, read_model};
 use onnx_conformance_reference::proto::decode::NoExternalData;
 use onnx_conformance_reference::proto::{GraphProto, Message, ModelProto, encode};
+use onnx_conformance_reference::spec::{DEFAULT_DOMAIN, Specs};
 use onnx_conformance_reference::value::Value;
 
 use crate::case::{Named, name_dimensions};
@@ -44,8 +45,18 @@ pub(crate) fn model_of(draft: &GraphDraft, name: &str, outputs: &[Declared]) -> 
     let has_functions = !draft.functions.is_empty();
     let mut imports = vec![import("", draft.opset)];
     imports.extend(has_functions.then(|| import(FUNCTIONS, 1)));
-    let lowest_ir = if has_functions { IR_OF_FUNCTIONS } else { LOWEST_IR };
-    ModelProto { functions: draft.functions.clone(), ..model_of_graph(graph, imports, lowest_ir) }
+    ModelProto { functions: draft.functions.clone(), ..model_of_graph(graph, imports, lowest_ir(has_functions)) }
+}
+
+fn lowest_ir(has_functions: bool) -> u32 {
+    if has_functions { IR_OF_FUNCTIONS } else { LOWEST_IR }
+}
+
+/// Returns the IR version of the model of a graph at an opset.
+pub(crate) fn ir_of(opset: u32, has_functions: bool) -> u32 {
+    let releases = Specs::embedded().releases().ok();
+    let of_opset = releases.and_then(|all| all.lowest_ir(DEFAULT_DOMAIN, opset));
+    of_opset.unwrap_or_default().max(lowest_ir(has_functions))
 }
 
 impl GraphDraft {

@@ -3,8 +3,11 @@
 use std::path::Path;
 
 use onnx_conformance_reference::proto::decode;
+use onnx_conformance_reference::spec::canonical_domain;
 
-use crate::generate::make::topics::{Family, Topic, read_topic, topic_cases, topic_ids};
+use crate::generate::make::topics::{
+    Family, Topic, embedded_topics, planned_graphs, read_topic, topic_cases, topic_ids,
+};
 
 const TRANSPOSES: &str = "\
 summary: Transposes.
@@ -54,6 +57,28 @@ patterns:
       inputs: {x: {values: 3.0}}
       outputs: {y: {values: -3.0}}
 ";
+
+#[test]
+fn what_is_planned_of_a_graph_is_true_of_its_case() {
+    let named = ["graph/functions", "graph/transposes", "graph/casts"];
+    for (name, text) in embedded_topics(Family::Graphs).filter(|(name, _)| named.contains(&name.as_str())) {
+        let topic = read_topic(Family::Graphs, name.trim_start_matches("graph/"), text).unwrap();
+        let (planned, made) = (planned_graphs(&topic).unwrap(), cases_of(&topic).unwrap());
+        assert_eq!(planned.len(), made.len());
+        for (planned, case) in planned.iter().zip(&made) {
+            assert_eq!(
+                (&planned.id, planned.level, planned.is_edge, &planned.note),
+                (&case.id, case.level, case.is_edge, &case.note)
+            );
+            let Some((opset, ir)) = planned.versions else { continue };
+            let model = decode::model(case.model.clone()).unwrap();
+            let mut imports = model.opset_import.iter();
+            let import = imports.find(|import| canonical_domain(import.domain()) == "ai.onnx").unwrap();
+            assert_eq!((i64::from(opset), i64::from(ir)), (import.version(), model.ir_version()), "{}", case.id);
+        }
+        assert!(planned.iter().filter(|graph| graph.versions.is_some()).count() > 10, "{name}");
+    }
+}
 
 fn cases_of(topic: &Topic) -> Result<Vec<crate::case::Case>, String> {
     topic_cases(topic, Path::new(""), &|_| true).map_err(|error| error.to_string())

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use onnx_conformance_reference::spec::embedded;
 use onnx_conformance_reference::spec::yaml;
 
+use crate::case::Level;
 use crate::generate::file::yaml_text::YamlText;
 use crate::generate::make::topics::context::Context;
 use crate::generate::make::topics::draft::GraphDraft;
 use crate::generate::make::topics::encoded::patterns_of_encodings;
 use crate::generate::make::topics::file::{FormFile, PatternFile, RefusedFile, TopicFile};
 use crate::generate::make::topics::form::{FormError, Row};
+use crate::generate::make::topics::model::ir_of;
 use crate::generate::plan::catalog::GenerateError;
 use crate::generate::plan::graph_text::{GraphTextError, place_in_file};
 
@@ -80,6 +82,59 @@ pub(crate) struct PlannedRefusal<'a> {
     pub(crate) file: &'a RefusedFile,
     /// The case of the good form.
     pub(crate) control: Planned<'a>,
+}
+
+/// A graph that is planned but not made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedGraph {
+    /// The id.
+    pub id: String,
+    /// Level of its expectation.
+    pub level: Level,
+    /// True if it is about special values.
+    pub is_edge: bool,
+    /// The condition that a near miss does not meet, or what a context changes.
+    pub note: String,
+    /// The opset of ONNX's own domain and the IR version of its model; `None` if only the model shows them.
+    pub versions: Option<(u32, u32)>,
+}
+
+impl Planned<'_> {
+    /// Returns the condition that a near miss does not meet, or what a context changes.
+    pub(crate) fn note(&self) -> &str {
+        self.context.map(Context::says).or(self.form.why.as_deref()).unwrap_or_default()
+    }
+
+    /// Returns true if the case is about special values.
+    pub(crate) fn is_edge(&self) -> bool {
+        self.form.edge.unwrap_or_default()
+    }
+
+    fn graph(&self) -> PlannedGraph {
+        let has_own = self.form.functions.as_ref().is_some_and(|functions| !functions.is_empty());
+        let has_functions = has_own || self.context == Some(Context::InFunction);
+        let opset = self.row.opset;
+        PlannedGraph {
+            id: self.id.clone(),
+            level: self.pattern.level,
+            is_edge: self.is_edge(),
+            note: self.note().to_owned(),
+            versions: self.form.model.is_none().then(|| (opset, ir_of(opset, has_functions))),
+        }
+    }
+}
+
+/// Returns the cases of a topic in the order in which they are made, without making them.
+pub fn planned_graphs(topic: &Topic) -> Result<Vec<PlannedGraph>, GenerateError> {
+    let refused = |planned: PlannedRefusal<'_>| PlannedGraph {
+        id: planned.id,
+        level: planned.file.level,
+        is_edge: false,
+        note: String::new(),
+        versions: None,
+    };
+    let graphs = topic.plan()?;
+    Ok(graphs.iter().map(Planned::graph).chain(topic.refusals().map(refused)).collect())
 }
 
 /// Returns the embedded files of a family: the common prefix of their ids, and their text.
