@@ -203,9 +203,8 @@ fn unknown(suite: &Suite, name: &str) -> anyhow::Result<Usage> {
 /// corrected: one edit may name another type.
 fn only_near_name(name: &str) -> anyhow::Result<Option<String>> {
     let (mut near, findings) = (near_operators(name), Found::ids()?);
-    near.extend(
-        one_edit_away(name, explain::names().chain(findings.iter().map(String::as_str))).into_iter().map(str::to_owned),
-    );
+    near.extend(one_edit_away(name, explain::names()).into_iter().map(str::to_owned));
+    near.extend(one_edit_away(name, findings.iter().map(String::as_str)).into_iter().map(str::to_owned));
     Ok(near.pop_first().filter(|_| near.is_empty()))
 }
 
