@@ -17,7 +17,8 @@ use crate::run::{CaseResult, Outcome, ProcessorFeature, ProcessorFeatures};
 /// The expectations that apply to a runtime on this machine.
 ///
 /// A result belongs to at most one entry, in this order: the entry that names its id; the entry that names the missing feature; the
-/// first entry with its outcome and message; a group or glob over ids, preferably one with the outcome of the case, else the first.
+/// first entry with its outcome and message; a group or glob over ids, preferably one with the outcome of the case, else the first. A
+/// group or glob applies only in the scope of the file.
 #[derive(Debug)]
 pub struct ExpectationMatcher {
     expectations: Expectations,
@@ -214,6 +215,10 @@ impl ExpectationMatcher {
         let named = self.at_path(id, variant).next();
         let by_cause = || self.by_missing_feature(result).or_else(|| self.by_message(result));
         named.or_else(by_cause).or_else(|| {
+            // A pattern says nothing about cases on which the file was not measured.
+            if !self.is_in_scope(id) {
+                return None;
+            }
             let mut first = None;
             for index in self.about(id, variant) {
                 if self.entry(index).is_some_and(|entry| entry.agrees(result)) {
@@ -327,6 +332,20 @@ mod tests {
         check(entries, &result("a/b@constants", Outcome::Crash), (Verdict::ExpectedFailure, Some(1)));
         check(entries, &result("a/b@initializers", Outcome::Crash), (Verdict::Regression, None));
         check(entries, &result("a/b@opset=17", Outcome::Error), (Verdict::ExpectedFailure, Some(0)));
+    }
+
+    #[test]
+    fn a_pattern_is_not_about_cases_outside_of_the_scope() {
+        let text = "runtime: a\nscope: ['a/**', '!a/*=string']\nexpect:\n  - {cases: 'a/**', outcome: mismatch}\n  \
+                    - {cases: a/T=string, outcome: error}\n";
+        let file = Expectations::parse("a.yaml", text).unwrap();
+        let matcher = ExpectationMatcher::new(file, &Declaration::named("a", "1"), false).unwrap();
+        let verdict = |id: &str, outcome| matcher.verdict(&result(id, outcome));
+        assert_eq!(verdict("a/T=float", Outcome::Mismatch), (Verdict::ExpectedFailure, Some(0)));
+        assert_eq!(verdict("a/T=float", Outcome::Unsupported), (Verdict::Improvement, Some(0)));
+        assert_eq!(verdict("a/U=string", Outcome::Unsupported), (Verdict::Regression, None));
+        assert_eq!(verdict("a/U=string", Outcome::Pass), (Verdict::Pass, None));
+        assert_eq!(verdict("a/T=string", Outcome::Error), (Verdict::ExpectedFailure, Some(1)));
     }
 
     #[test]
