@@ -29,9 +29,9 @@ struct Asking<'a> {
 
 /// The cases that a tool is asked about.
 enum Asked<'a> {
-    /// Those in the scope of the measurement and this part of the suite, such as `1/4`.
+    /// The cases in the scope of the measurement and in this part of the suite, such as `1/4`.
     Part(&'a str),
-    /// Those in a list.
+    /// The cases in a list.
     Listed(&'a Path),
 }
 
