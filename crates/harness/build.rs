@@ -65,7 +65,7 @@ fn write_measurements(root: &Path) -> Result<(), Box<dyn Error>> {
         }
         let name = own_name(&runtime)?;
         let packed = out.join(format!("{name}.lzma"));
-        let mut encoder = LzmaWriter::new_use_header(Vec::new(), &LzmaOptions::with_preset(3), None)?;
+        let mut encoder = LzmaWriter::new_use_header(Vec::new(), &LzmaOptions::with_preset(6), None)?;
         encoder.write_all(&text)?;
         fs::write(&packed, encoder.finish()?)?;
         let packed = packed.to_str().ok_or("the path of the build is not UTF-8")?;

@@ -288,8 +288,8 @@ mod tests {
         assert!(matches!(states[newest], CellState::Worst(Severity::Wrong, ..)), "{states:?}");
         let finding = pattern.findings.iter().find(|finding| finding.text.id == "transposed-matrix-by-vector").unwrap();
         assert!(finding.cases.contains(&"near/vector_behind/T=float".to_owned()), "{finding:?}");
-        let other = columns.iter().position(|column| column.runtime() == "rten").unwrap();
-        assert_eq!(states[other], CellState::Untested, "rten was not given graphs");
+        let other = columns.iter().position(|column| column.runtime() == "opencv").unwrap();
+        assert_eq!(states[other], CellState::Untested, "opencv was not given graphs");
         let page = data(&[topic]);
         assert!(page.measured.contains(&newest) && !page.measured.contains(&other));
     }
