@@ -1,5 +1,9 @@
-"""onnxscript.version_converter behind the protocol of docs/protocol.md."""
+"""onnxscript.version_converter behind the protocol of docs/protocol.md.
 
+    adapter.py [--mode alone|fallback|proto]
+"""
+
+import argparse
 import importlib.metadata
 import re
 import sys
@@ -12,11 +16,16 @@ from onnx_conformance_tool import Unsupported, root_cause, serve_tool
 from onnxscript import ir, version_converter
 
 
-def convert(path, opset):
+def convert(path, opset, mode):
+    model = onnx.load(path)
     try:
-        # With a ModelProto, convert_version changes the graph in place and leaves opset_import as it was.
-        model = ir.from_proto(onnx.load(path))
-        version_converter.convert_version(model, opset, fallback=False)
+        if mode == "proto":
+            version_converter.convert_version(model, opset, fallback=False)
+            return model
+        # Not the ModelProto, whose opset_import would stay.
+        converted = ir.from_proto(model)
+        version_converter.convert_version(converted, opset, fallback=mode == "fallback")
+        return ir.to_proto(converted)
     except Exception as error:
         cause = root_cause(error)
         said = str(cause)
@@ -31,16 +40,28 @@ def convert(path, opset):
         if "Sparse tensors are not supported" in said:
             raise Unsupported("sparse tensors", said) from error
         raise cause from None
-    return ir.to_proto(model)
 
 
-if __name__ == "__main__":
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument(
+        "--mode",
+        default="alone",
+        choices=["alone", "fallback", "proto"],
+        help="fallback: the converter of the onnx package converts between opsets that this one does not support; "
+        "proto: the function gets a ModelProto",
+    )
+    mode = parser.parse_args().mode
     serve_tool(
         {
-            "name": "onnxscript-converter",
+            "name": "onnxscript-converter" if mode == "alone" else f"onnxscript-converter-{mode}",
             "version": importlib.metadata.version("onnxscript"),
             "language": "Python",
             "issues": "https://github.com/microsoft/onnxscript/issues",
         },
-        {"convert": convert},
+        {"convert": lambda path, opset: convert(path, opset, mode)},
     )
+
+
+if __name__ == "__main__":
+    main()
