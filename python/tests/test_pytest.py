@@ -17,6 +17,13 @@ from onnx_conformance.pytest import Cases
 # Three types of three operator versions.
 FILTERS = ["ai.onnx/Identity-{1,13,14}/known_values/?={double,float,int64}"]
 
+# Pytest as a terminal starts it. A shell starts a command in the background with SIGINT ignored, and Python keeps that.
+PYTEST = """
+import signal, sys, pytest
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(pytest.main(sys.argv[1:]))
+"""
+
 # A runtime that has Identity alone. It fails as the arguments say, by the type of the input: TYPE=crash, or TYPE=wrong.
 ADAPTER = '''
 import json, os, signal, sys
@@ -103,7 +110,7 @@ class User:
         settings = {"runtime": self.runtime(*ways), "filters": filters, "expectations": expectations, "options": run}
         places = dict.fromkeys(["TMPDIR", "TEMP", "TMP"], str(self.home / "temporary"))
         environment = {**os.environ, **places, "SETTINGS": json.dumps(settings)}
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", "-q", "-rA", *options]
+        command = [sys.executable, "-c", PYTEST, "-p", "no:cacheprovider", "-W", "error", "-q", "-rA", *options]
         command += [f"test_copy.py::test_conformance[{case}]" for case in chosen] or ["test_copy.py"]
         ran = subprocess.run(command, cwd=self.home, env=environment, capture_output=True, text=True)
         lines = map(json.loads, calls.read_text().splitlines())
