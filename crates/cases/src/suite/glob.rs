@@ -86,6 +86,11 @@ impl PathGlob {
         Ok(PathGlob { start, form: Form::Other(Box::new(other)) })
     }
 
+    /// Returns the literal prefix of every id that matches.
+    pub(super) fn start(&self) -> &str {
+        &self.start
+    }
+
     /// Returns the part of a glob for everything with this part below a path: `T=int8` of `ai.onnx/Abs-13/**/T=int8`; `None` for
     /// other globs.
     pub fn part(&self) -> Option<&str> {

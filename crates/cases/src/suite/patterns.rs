@@ -1,28 +1,24 @@
 //! Patterns that select cases by id.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::case::folders;
-use crate::suite::glob::{FilterError, PathGlob, is_glob, wildcard};
+use crate::suite::glob::{FilterError, PathGlob, is_glob};
+use crate::suite::glob_index::GlobIndex;
 
 /// Any number of patterns, indexed so that an id is not tested against each.
 #[derive(Debug, Default)]
 pub(super) struct Patterns {
     /// Ids and paths of groups.
     paths: BTreeSet<String>,
-    /// Globs, by the text before their first wildcard.
-    globs: BTreeMap<String, Vec<PathGlob>>,
-    /// The lengths of the texts before the first wildcards.
-    lengths: BTreeSet<usize>,
+    globs: GlobIndex<()>,
 }
 
 impl Patterns {
     /// Adds an id, the path of a group, or a glob.
     pub(super) fn add(&mut self, pattern: &str) -> Result<(), FilterError> {
         if is_glob(pattern) {
-            let start = &pattern[..wildcard(pattern)];
-            self.globs.entry(start.to_owned()).or_default().push(PathGlob::new(pattern)?);
-            self.lengths.insert(start.len());
+            self.globs.insert(PathGlob::new(pattern)?, ());
         } else {
             self.paths.insert(pattern.trim_end_matches('/').to_owned());
         }
@@ -36,7 +32,7 @@ impl Patterns {
 
     /// Returns true if a pattern selects an id.
     pub(super) fn matches(&self, id: &str) -> bool {
-        !self.is_empty() && (self.names(id) || self.globs_of(id).flatten().any(|glob| glob.matches(id)))
+        !self.is_empty() && (self.names(id) || self.globs.matching(id).next().is_some())
     }
 
     /// Returns true if the patterns name an id or a group that contains it.
@@ -44,20 +40,11 @@ impl Patterns {
         !self.paths.is_empty() && (self.paths.contains(id) || folders(id).any(|group| self.paths.contains(group)))
     }
 
-    /// Returns the globs whose literal prefix begins the text.
-    fn globs_of(&self, text: &str) -> impl Iterator<Item = &Vec<PathGlob>> {
-        self.lengths.iter().filter_map(|&length| self.globs.get(text.get(..length)?))
-    }
-
     /// Returns true if some id that begins with the name of a group may match.
     pub(super) fn may_match_from(&self, group: &str) -> bool {
         let below = format!("{group}/");
         let path = self.paths.range(below.clone()..).next();
-        let glob = self.globs.range(group.to_owned()..).next();
-        self.names(group)
-            || path.is_some_and(|path| path.starts_with(&below))
-            || glob.is_some_and(|(start, _)| start.starts_with(group))
-            || self.globs_of(group).flatten().any(|glob| glob.may_match_below(group))
+        self.names(group) || path.is_some_and(|path| path.starts_with(&below)) || self.globs.may_match_from(group)
     }
 }
 

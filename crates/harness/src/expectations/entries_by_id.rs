@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use onnx_conformance_cases::case::folders;
-use onnx_conformance_cases::suite::{FilterError, PathGlob, wildcard};
+use onnx_conformance_cases::suite::{FilterError, GlobIndex, PathGlob, wildcard};
 
 use crate::expectations::entry::literal;
 
@@ -24,7 +24,7 @@ struct EntriesOfPath {
     /// Entries for all ids below the path with a part, by this part: `T=int8` of `ai.onnx/Abs-13/**/T=int8`.
     parts: HashMap<String, Vec<usize>>,
     /// Entries with another glob in this folder.
-    globs: Vec<(usize, PathGlob)>,
+    globs: GlobIndex<usize>,
 }
 
 impl EntriesById {
@@ -35,11 +35,11 @@ impl EntriesById {
             return Ok(());
         }
         let start = pattern.get(..wildcard(pattern)).unwrap_or_default();
-        let glob = PathGlob::new(pattern)?;
         let entries = self.entries(folders(start).next_back().unwrap_or_default());
+        let glob = PathGlob::new(pattern)?;
         match glob.part() {
             Some(part) => entries.parts.entry(part.to_owned()).or_default().push(index),
-            None => entries.globs.push((index, glob)),
+            None => entries.globs.insert(glob, index),
         }
         Ok(())
     }
@@ -60,6 +60,13 @@ impl EntriesById {
         })
     }
 
+    /// Returns false if it is certain that no entry selects a case below a group.
+    pub(super) fn may_select_from(&self, group: &str) -> bool {
+        let is_below = |path: &str| path.strip_prefix(group).is_some_and(|rest| rest.starts_with('/'));
+        let above = || std::iter::once(group).chain(folders(group)).chain([""]).filter_map(|path| self.of_path(path));
+        above().any(|entries| entries.may_select_from(group)) || self.paths.keys().any(|path| is_below(path))
+    }
+
     fn of_path(&self, path: &str) -> Option<&EntriesOfPath> {
         let may_be_known = self.lengths.get(path.len()).copied().unwrap_or(false);
         if may_be_known { self.paths.get(path) } else { None }
@@ -77,9 +84,14 @@ impl EntriesById {
 }
 
 impl EntriesOfPath {
+    /// Returns false if it is certain that no entry of this path, which contains the group, selects a case below the group.
+    fn may_select_from(&self, group: &str) -> bool {
+        !self.named.is_empty() || !self.parts.is_empty() || self.globs.may_match_from(group)
+    }
+
     /// Returns the positions of the entries with a glob that an id below this path matches, in order.
     fn globs_about(&self, id: &str, path: &str) -> Vec<usize> {
-        let matching = self.globs.iter().filter(|(_, glob)| glob.matches(id)).map(|(index, _)| *index);
+        let matching = self.globs.matching(id).copied();
         let below = if self.parts.is_empty() { "" } else { id.get(path.len()..).unwrap_or_default() };
         let with_part = below.split('/').filter_map(|part| self.parts.get(part)).flatten().copied();
         let mut found: Vec<usize> = matching.chain(with_part).collect();
@@ -136,6 +148,22 @@ mod tests {
             };
             let expected: Vec<usize> = (0..PATTERNS.len()).filter(|index| matches(PATTERNS[*index])).collect();
             assert_eq!(found, expected, "{id}");
+            assert!(found.is_empty() || folders(id).all(|group| entries.may_select_from(group)), "{id}");
+        }
+        assert!(entries.may_select_from("b"), "**/T=float");
+    }
+
+    #[test]
+    fn a_group_without_entries_is_recognized() {
+        let mut entries = EntriesById::default();
+        for (index, pattern) in ["a/A-1/x", "a/A-*/**", "a/{B,C}-1/x", "b/**/T=x", "c"].iter().enumerate() {
+            entries.add(index, pattern).unwrap();
+        }
+        for group in ["a/A-1", "a/A-2", "a/B-1", "a", "b/D-1", "c/E-1"] {
+            assert!(entries.may_select_from(group), "{group}");
+        }
+        for group in ["a/B-2", "a/D-1", "d/A-1", "cc"] {
+            assert!(!entries.may_select_from(group), "{group}");
         }
     }
 

@@ -236,6 +236,11 @@ impl ExpectationMatcher {
         self.entry(self.about(id, variant).next()?)
     }
 
+    /// Returns true if an entry may select a case below a group by its id.
+    pub(crate) fn may_select_from(&self, group: &str) -> bool {
+        self.by_id.values().any(|entries| entries.may_select_from(group))
+    }
+
     fn at_path(&self, path: &str, variant: Variant) -> impl Iterator<Item = usize> {
         self.by_id.get(&variant).into_iter().flat_map(move |entries| entries.named(path))
     }

@@ -171,9 +171,10 @@ fn update_once(text: &str, matcher: &ExpectationMatcher, run: &WholeRun<'_>) -> 
     let lines = lines.ok_or_else(|| ExpectationError::ExpectationText(expectations.path().to_owned()))?;
     let owner = |result: &CaseResult| {
         let entry = matcher.verdict(result).1;
-        // A case that varies has an entry of its own.
+        // A case that varies has an entry of its own, unless it passes at worst: then no entry may cover it.
+        let has_own_entry = run.varying.contains(&result.id) && result.outcome != Outcome::Pass;
         let names = |index: &usize| matcher.entry(*index).is_some_and(|entry| entry.names(&result.id));
-        entry.filter(|index| !run.varying.contains(&result.id) || names(index))
+        entry.filter(|index| !has_own_entry || names(index))
     };
     let assigned: Vec<Assigned<'_>> =
         run.results.iter().map(|result| Assigned { result, entry: owner(result) }).collect();
@@ -435,6 +436,23 @@ mod tests {
         // Only a measurement has distances that the program writes.
         check(text, &near, text);
         check("runtime: a\nexpect: []\n", &near, &text.replace(", ulp: 1", ""));
+    }
+
+    #[test]
+    fn no_group_covers_a_case_that_passes_or_is_not_sent() {
+        let run = |outcome| {
+            let case = |id: &str, outcome| result(&format!("d/A-1/{id}"), outcome);
+            vec![case("x", outcome), case("y", Outcome::Error), case("z", Outcome::Error)]
+        };
+        let text = "runtime: a\nexpect:\n  - {cases: 'd/A-1/**', outcome: error}\n";
+        let runs = [run(Outcome::NotApplicable), run(Outcome::Pass)];
+        let worst = WholeRun::worst_of(runs.to_vec(), Variant::Runtime);
+        let new = updated_expectations(text, &matcher(text), &worst).unwrap();
+        let entry = |id: &str| format!("  - {{cases: d/A-1/{id}, outcome: error}}\n");
+        assert_eq!(new, format!("runtime: a\nexpect:\n{}{}", entry("y"), entry("z")));
+        for run in runs {
+            assert_eq!(conclusion(&new, &run), Conclusion::AsExpected);
+        }
     }
 
     #[test]

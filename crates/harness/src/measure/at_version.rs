@@ -5,6 +5,7 @@ use onnx_conformance_cases::suite::RecordedCase;
 use onnx_conformance_reference::spec::OperatorVersion;
 
 use crate::measure::digests::VersionState;
+use crate::measure::entries::EntriesOfGroup;
 use crate::measure::measurement::{Measured, Measurement};
 
 /// The opset in the id of a case, and the opset of ONNX's own domain that its model also imports.
@@ -16,6 +17,8 @@ pub struct MeasuredVersion<'a> {
     measurement: &'a Measurement,
     version: &'a OperatorVersion,
     state: VersionState,
+    /// The entries that may select cases of the version; `None` if they cannot be parsed.
+    entries: Option<EntriesOfGroup<'a>>,
     /// True for the opsets whose files the runtime accepted.
     accepted: Vec<(OpsetsOfCase, bool)>,
 }
@@ -23,7 +26,8 @@ pub struct MeasuredVersion<'a> {
 impl Measurement {
     /// Returns the measurement of an operator version.
     pub fn at_version<'a>(&'a self, version: &'a OperatorVersion) -> MeasuredVersion<'a> {
-        MeasuredVersion { measurement: self, version, state: self.state_of(version), accepted: Vec::new() }
+        let entries = self.entries_of(version).ok();
+        MeasuredVersion { measurement: self, version, state: self.state_of(version), entries, accepted: Vec::new() }
     }
 }
 
@@ -34,8 +38,8 @@ impl MeasuredVersion<'_> {
         if !self.state.has_measured(id.path) || !self.measurement.is_in_scope(id.path) {
             return Measured::Unknown;
         }
-        let measurement = self.measurement;
-        measurement.outcome_of_measured(case, || self.is_accepted(case, id))
+        let (measurement, Some(entries)) = (self.measurement, self.entries) else { return Measured::Unknown };
+        measurement.outcome_of_measured(case, entries, || self.is_accepted(case, id))
     }
 
     fn is_accepted(&mut self, case: &RecordedCase, id: CaseId<'_>) -> bool {

@@ -57,10 +57,15 @@ impl MeasuredEntries {
     /// Returns the most precise entry that selects the case by its id, or an error if the entries of its group cannot be parsed.
     pub(super) fn about(&self, id: &str) -> Result<Option<&Entry>, UnreadableGroup> {
         let group = group_of_path(Variant::split_id(id).0).and_then(|group| self.groups.get(group));
-        let group = group.map(|group| group.read().ok_or(UnreadableGroup)).transpose()?;
-        // An entry for several groups is less precise than any entry for one.
-        let of_rest = || Some(&self.rest).filter(|rest| !rest.is_empty())?.entry_about(id);
-        Ok(group.and_then(|group| group.entry_about(id)).or_else(of_rest))
+        let own = group.map(|group| group.read().ok_or(UnreadableGroup)).transpose()?;
+        Ok(EntriesOfGroup { own, shared: Some(&self.rest).filter(|rest| !rest.is_empty()) }.about(id))
+    }
+
+    /// Returns the entries that may select cases of an operator version, or an error if they cannot be parsed.
+    pub(super) fn of_version(&self, version: &OperatorVersion) -> Result<EntriesOfGroup<'_>, UnreadableGroup> {
+        let name = version.qualified();
+        let own = self.groups.get(&name).map(|group| group.read().ok_or(UnreadableGroup)).transpose()?;
+        Ok(EntriesOfGroup { own, shared: Some(&self.rest).filter(|rest| rest.may_select_from(&name)) })
     }
 
     /// Returns the entries about single cases outside of operators and hostile models, in the groups that `is_meant` accepts by
@@ -76,6 +81,23 @@ impl MeasuredEntries {
     #[cfg(test)]
     pub(super) fn unreadable(&self) -> Vec<&str> {
         self.groups.iter().filter(|(_, group)| group.read().is_none()).map(|(name, _)| name.as_str()).collect()
+    }
+}
+
+/// The entries that may select cases of a group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EntriesOfGroup<'a> {
+    /// Entries about this group alone.
+    own: Option<&'a ExpectationMatcher>,
+    /// Entries about several groups.
+    shared: Option<&'a ExpectationMatcher>,
+}
+
+impl<'a> EntriesOfGroup<'a> {
+    /// Returns the most precise entry that selects a case of the group by its id.
+    pub(super) fn about(self, id: &str) -> Option<&'a Entry> {
+        // An entry for several groups is less precise than any entry for one.
+        self.own.and_then(|own| own.entry_about(id)).or_else(|| self.shared?.entry_about(id))
     }
 }
 
@@ -122,6 +144,7 @@ fn group_of_path(path: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onnx_conformance_cases::case::CaseId;
 
     const HEAD: &str = "runtime: x\nversion: 1\nexact: true\nexpect:\n";
 
@@ -163,6 +186,9 @@ mod tests {
             "ir",
         ] {
             assert_eq!(groups.about(id), Ok(whole.entry_about(id)), "{id}");
+            if let Some(version) = CaseId::parse(id).version() {
+                assert_eq!(groups.of_version(&version).unwrap().about(id), whole.entry_about(id), "{id}");
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use onnx_conformance_subject::{Accepted, Declaration};
 
 use crate::expectations::{Entry, ExpectationError, Expectations, HeaderFault, Processors};
 use crate::measure::digests::{MeasuredDigests, UnchangedCases, VersionState};
-use crate::measure::entries::MeasuredEntries;
+use crate::measure::entries::{EntriesOfGroup, MeasuredEntries, UnreadableGroup};
 use crate::run::{CaseResult, DecodedCase, Outcome, PatternNames, ProcessorFeatures};
 
 /// Measurement of a version of a runtime: an exact expectation file, which lists exactly the cases that the runtime does not
@@ -148,19 +148,30 @@ impl Measurement {
         if !self.was_measured(id, Some(version)) {
             return Measured::Unknown;
         }
-        self.outcome_of_measured(case, || self.takes_files_of(&case.facts, version, id))
+        let Ok(entries) = self.entries_of(version) else { return Measured::Unknown };
+        self.outcome_of_measured(case, entries, || self.takes_files_of(&case.facts, version, id))
+    }
+
+    /// Returns the entries that may select cases of an operator version, or an error if they cannot be parsed.
+    pub(super) fn entries_of(&self, version: &OperatorVersion) -> Result<EntriesOfGroup<'_>, UnreadableGroup> {
+        self.entries.of_version(version)
     }
 
     /// Returns the outcome of a case from the specs that has not changed since it was measured. `is_accepted` returns true if the
     /// runtime accepted its opset and IR version.
-    pub(super) fn outcome_of_measured(&self, case: &RecordedCase, is_accepted: impl FnOnce() -> bool) -> Measured {
+    pub(super) fn outcome_of_measured(
+        &self,
+        case: &RecordedCase,
+        entries: EntriesOfGroup<'_>,
+        is_accepted: impl FnOnce() -> bool,
+    ) -> Measured {
         if !self.judges(case.facts.level) {
             return self.without_answer(&case.id).map_or(Measured::Unknown, Measured::Ended);
         }
         if !is_accepted() {
             return Measured::NotAccepted;
         }
-        let Ok(entry) = self.entries.about(&case.id) else { return Measured::Unknown };
+        let entry = entries.about(&case.id);
         match entry.map_or(Outcome::Pass, Entry::outcome) {
             // Entries are as wide as the judged cases allow. A refusal whose control fails was not judged.
             outcome if case.facts.refusal.is_some() && outcome.is_of_positive_cases() => {
