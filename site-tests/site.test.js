@@ -558,6 +558,18 @@ test("addresses that are nearly right lead to the right page", async () => {
   await close(newest);
 });
 
+test("the causes of the failures in a results file are on the page of its runtime, as run prints them", async () => {
+  const page = await open("#/runtime/own-0.1.0");
+  const causes = page.locator("#causes ol > li");
+  assert.equal(await causes.count(), 1);
+  assert.match(await page.locator("#causes > p").textContent(), /^(\d+) failures with 1 cause\.$/);
+  assert.match(await causes.first().textContent(), /^mismatch: ai\.onnx\/Abs\d+ cases; without it 1 operator is right/);
+  assert.match(await causes.first().locator("code").textContent(), /= Abs \(/);
+  await causes.first().getByRole("link").click();
+  await page.waitForFunction(() => location.hash.startsWith("#/case/ai.onnx/Abs-13/ranks/"));
+  await page.close();
+});
+
 test("unknown addresses say so, with the nearest names", async () => {
   for (const [address, heading, near] of [
     ["#/op/ai.onnx/Rezise", "No such operator", "Resize"],

@@ -144,7 +144,7 @@ fn first_text(exact: bool, strict: bool, run: &WholeRun<'_>) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 30000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn results_are_as_their_own_file_says(numbers in numbers(), strict: bool, exact: bool, half: bool) {

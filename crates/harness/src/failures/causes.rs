@@ -7,10 +7,12 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use onnx_conformance_cases::case::{CaseId, RuleRef};
 use onnx_conformance_cases::suite::WrappedCases;
 
+use crate::escape;
 use crate::failures::groups::group_of;
 use crate::failures::known_difference::known_difference;
 use crate::measure::Severity;
@@ -18,6 +20,12 @@ use crate::run::{ANY_TEXT, CaseResult, Outcome, common_message};
 
 /// Minimum number of operators with wrong values or shapes that break the same rule, for the rule to be their cause.
 const FEWEST_OPERATORS: usize = 3;
+
+/// Maximum number of operators to name for a cause.
+const MAX_NAMES: usize = 6;
+
+/// Maximum number of characters of the model and the inputs of a case.
+const MAX_MODEL: usize = 240;
 
 /// Operators whose own cases have wrong values or shapes.
 #[derive(Debug, Default)]
@@ -43,6 +51,28 @@ pub struct Cause<'a> {
     pub has_operators_only: bool,
     /// Number of operators all of whose failures have this cause.
     pub mended: usize,
+}
+
+impl Cause<'_> {
+    /// Returns the extent: the number of cases and their operators, and the operators that would be right without it.
+    pub fn extent(&self) -> String {
+        let mut extent = plural(self.cases.len(), "case");
+        if self.operators.len() > 1 {
+            let named: Vec<&str> = self.operators.iter().take(MAX_NAMES).map(String::as_str).collect();
+            let more = if self.operators.len() > named.len() { ", ..." } else { "" };
+            let places = if self.has_operators_only { "operators" } else { "operators and folders" };
+            let names = escape::line(&named.join(", ")).into_owned();
+            let _ = write!(extent, " of {} {places} ({names}{more})", self.operators.len());
+        }
+        match self.mended {
+            0 => {}
+            1 => extent.push_str("; without it 1 operator is right"),
+            mended => {
+                let _ = write!(extent, "; without it {mended} operators are right");
+            }
+        }
+        extent
+    }
 }
 
 /// Groups failures by cause: the worst outcome first, then the cause with the most operators and cases.
@@ -168,6 +198,19 @@ fn title(result: &CaseResult, operators: &BTreeSet<String>, wrong_operators: &Wr
         _ => common_message(without_data_set(&result.message), operators).replace(ANY_TEXT, "..."),
     };
     if common.is_empty() { names() } else { common }
+}
+
+/// Formats a number with its noun.
+pub(super) fn plural(count: usize, noun: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{end}")
+}
+
+/// Formats the nodes and the inputs of a case on one line.
+pub fn model_line(case: &CaseResult) -> String {
+    let nodes = case.nodes.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+    let parts: Vec<&str> = [nodes.as_str(), case.inputs.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
+    escape::line(&escape::cut(&parts.join("; "), MAX_MODEL)).into_owned()
 }
 
 /// Returns true if a wrong shape is a vector of one element in place of a scalar.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::escape;
-use crate::failures::causes::{Cause, causes};
+use crate::failures::causes::{Cause, causes, model_line, plural};
 use crate::failures::groups::failure_groups;
 use crate::failures::style::{BOLD, DIM};
 use crate::findings::Findings;
@@ -45,9 +45,6 @@ impl fmt::Display for Options {
 /// Function that makes a command.
 type Rerun = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
-/// Maximum number of operators to name for a cause.
-const MAX_NAMES: usize = 6;
-
 /// Maximum number of missing features to show.
 const MAX_FEATURES: usize = 20;
 
@@ -63,9 +60,6 @@ const LINES_OF_CAUSE: usize = 5;
 /// If there are too many causes to show all in full, one cause is shown in full per this many results to show: 5 by
 /// default.
 const RESULTS_PER_FULL_CAUSE: usize = 6;
-
-/// Maximum number of characters of the model and the inputs of a cause's smallest case.
-const MAX_MODEL: usize = 240;
 
 /// Maximum number of characters of a cause that is shown on one line.
 const MAX_TITLE: usize = 120;
@@ -126,22 +120,8 @@ impl Show {
 
     /// Formats a cause: what its cases have in common, its extent, and its smallest case.
     fn cause(&self, cause: &Cause<'_>) -> String {
-        let mut extent = plural(cause.cases.len(), "case");
-        if let [_, _, ..] = cause.operators.iter().collect::<Vec<_>>().as_slice() {
-            let named: Vec<&str> = cause.operators.iter().take(MAX_NAMES).map(String::as_str).collect();
-            let more = if cause.operators.len() > named.len() { ", ..." } else { "" };
-            let places = if cause.has_operators_only { "operators" } else { "operators and folders" };
-            let names = escape::line(&named.join(", ")).into_owned();
-            let _ = write!(extent, " of {} {places} ({names}{more})", cause.operators.len());
-        }
-        match cause.mended {
-            0 => {}
-            1 => extent.push_str("; without it 1 operator is right"),
-            mended => {
-                let _ = write!(extent, "; without it {mended} operators are right");
-            }
-        }
-        let mut text = format!("{BOLD}{}{BOLD:#}: {}\n    {extent}", cause.outcome, escape::message(&cause.title));
+        let title = escape::message(&cause.title);
+        let mut text = format!("{BOLD}{}{BOLD:#}: {title}\n    {}", cause.outcome, cause.extent());
         if let Some(example) = cause.cases.first() {
             if cause.operators.len() == 1
                 && let Some(line) = escape::message(&example.message).lines().next()
@@ -183,13 +163,6 @@ fn line_of_cause(cause: &Cause<'_>) -> String {
     };
     let example = cause.cases.first().map(|case| format!(", such as {}", escape::line(&case.id))).unwrap_or_default();
     format!("{BOLD}{}{BOLD:#}: {title}{dots}: {extent}{example}", cause.outcome)
-}
-
-/// Formats the nodes and the inputs of a case on one line.
-fn model_line(case: &CaseResult) -> String {
-    let nodes = case.nodes.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-    let parts: Vec<&str> = [nodes.as_str(), case.inputs.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
-    escape::line(&escape::cut(&parts.join("; "), MAX_MODEL)).into_owned()
 }
 
 /// Formats missing features with their numbers of cases, several on a line.
@@ -296,12 +269,6 @@ fn by_cause(what: &str, results: &[CaseResult], show: &Show) -> Vec<String> {
         lines.extend(feature_lines(named));
     }
     lines
-}
-
-/// Formats a number with its noun.
-fn plural(count: usize, noun: &str) -> String {
-    let end = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{end}")
 }
 
 #[cfg(test)]

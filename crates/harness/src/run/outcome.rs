@@ -459,7 +459,7 @@ impl CaseResult {
     }
 
     /// Returns true if the outcome counts in a strict run and is conclusive.
-    pub(crate) fn counts_when_strict(&self) -> bool {
+    pub fn counts_when_strict(&self) -> bool {
         self.counts(true) && !self.outcome.is_inconclusive()
     }
 }

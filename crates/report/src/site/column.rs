@@ -13,6 +13,8 @@ use onnx_conformance_harness::measure::{Measured, MeasuredAccuracy, MeasuredVers
 use onnx_conformance_harness::run::{CaseResult, DecodedCase, Outcome, ProcessorFeatures, Read, feature_list};
 use onnx_conformance_subject::{Accepted, Opsets};
 
+use crate::site::causes::FailureCauses;
+
 /// Maximum number of ids in a remark.
 const MAX_NAMED: usize = 5;
 /// Maximum number of other cases on an operator's page.
@@ -43,6 +45,8 @@ pub struct Column {
     pub(crate) uses: BTreeMap<String, BTreeSet<String>>,
     /// Shares of the error bounds that outputs take, if the measurement has them.
     pub(crate) accuracy: Option<MeasuredAccuracy>,
+    /// Causes of the failures in a results file. A measurement has no messages.
+    pub(crate) causes: Option<FailureCauses>,
     origin: Origin,
 }
 
@@ -116,6 +120,7 @@ impl Column {
                 remarks: Vec::new(),
                 uses: BTreeMap::new(),
                 accuracy: accuracy.cloned(),
+                causes: None,
                 origin: Origin::Committed(measurement),
             })
         };
@@ -169,6 +174,7 @@ impl Column {
             remarks,
             uses: uses(read),
             accuracy: accuracy.filter(|accuracy| !accuracy.is_empty()),
+            causes: matches!(origin, Origin::Results(_)).then(|| FailureCauses::from_results(&read.results)).flatten(),
             origin,
         }
     }

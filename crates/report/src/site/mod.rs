@@ -5,6 +5,7 @@
 //! JavaScript, `output` writes the files, and `write` makes all of them.
 
 mod case_name;
+mod causes;
 mod column;
 mod columns;
 mod data_script;

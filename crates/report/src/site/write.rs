@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use crate::checkers;
 use crate::coverage::{OperatorText, TextError};
+use crate::site::causes::FailureCauses;
 use crate::site::column::{Column, make_keys_unique};
 use crate::site::columns::ShownColumns;
 use crate::site::failures::{Changed, Disagreement, Failure, OperatorFailures};
@@ -194,6 +195,8 @@ struct RuntimeData<'a> {
     before: Option<&'a str>,
     changes: Vec<&'a Changed>,
     findings: Vec<RuntimeFinding<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    causes: Option<&'a FailureCauses>,
 }
 
 /// Finding on the page of a runtime. Its own page has the rest.
@@ -483,5 +486,6 @@ fn runtime_data<'a>(index: usize, columns: &'a ShownColumns, operators: &'a [Ope
         before: before.map(|before| before.key.as_str()),
         changes: operators.iter().filter_map(|pages| pages.failures.changes.get(index)).flatten().collect(),
         findings: findings.into_values().collect(),
+        causes: columns.get(index).and_then(|column| column.causes.as_ref()),
     }
 }

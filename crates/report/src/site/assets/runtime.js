@@ -48,6 +48,18 @@
         el("div", { class: "quiet" }, `${ops.map((name) => name.replace(/^ai\.onnx\//, "")).join(", ")} · ${versions}`)))));
   }
 
+  /** The causes of the failures in a results file, as `run` prints them. */
+  function causes(data) {
+    if (!data.causes) return null;
+    const { failures, all, shown } = data.causes;
+    const explained = Math.floor(100 * shown.reduce((sum, cause) => sum + cause.cases, 0) / failures);
+    return el("details", { id: "causes", open: true }, el("summary", null, el("h2", null, "Causes of the failures"), ` ${count(all)}`),
+      el("p", null, `${plural(failures, "failure")} with ${plural(all, "cause")}`, shown.length < all ? `; the first ${shown.length} explain ${explained} %` : "", "."),
+      el("ol", { class: "found" }, shown.map((cause) => el("li", null, el("b", null, cause.outcome), ": ", cause.title, el("div", { class: "quiet" }, cause.extent),
+        cause.message ? el("div", null, cause.message) : null, cause.model ? el("div", null, code(cause.model)) : null,
+        el("div", { class: "quiet" }, "The smallest case: ", link(site.caseHref(cause.example), null, cause.example))))));
+  }
+
   function releases(front, data, column) {
     if (!data.before) return null;
     const before = front.columns[front.column(data.before)];
@@ -99,6 +111,7 @@
       el("p", { class: "actions" }, site.select("cases", "level", [["", "required"], ["recommended", "and recommended"]], level ? "recommended" : ""),
         site.saveButton("Download failures (JSON)", `${key}.json`, "application/json", () => JSON.stringify({ runtime: column.runtime, version: column.version, suite: front.suite, faults: failures }, null, 1))),
       el("p", null, link(site.href(["heat", column.runtime]), null, "Operators by release"), " in one table. ", link(site.href(["graphs"], { cols: key }), null, "Graphs"), " of several nodes have a page of their own."),
+      causes(data),
       releases(front, data, column),
       ownFindings(data, column),
       groups.length === 0 ? el("p", null, "All measured cases are right.") : null,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use onnx_conformance_harness::runtimes::released;
 
+use crate::site::causes::{FailureCause, FailureCauses};
 use crate::site::column::Column;
 use crate::site::failures::{Failure, OperatorFailures};
 use crate::site::finding_pages::MeasuredFinding;
@@ -29,6 +30,9 @@ pub(crate) fn page(at: usize, columns: &[Column], operators: &Operators<'_>, fin
     let place = page.place.clone();
     page.facts(facts(column));
     page.section("Totals", totals(at, operators));
+    if let Some(causes) = &column.causes {
+        page.section("Causes of the failures", failure_causes(causes));
+    }
     page.section("Operators with failures", failures(at, operators, &place));
     page.section("Findings", own_findings(column, findings, &place));
     page.section("Other versions", others(column, columns, &place));
@@ -77,6 +81,23 @@ fn totals(at: usize, operators: &Operators<'_>) -> Html {
     let rows = counts.into_values().map(row);
     let title = "Operators by the state of their newest version, in all types";
     Html::table(title, ["state", "operators", "meaning"], rows)
+}
+
+/// Returns the causes of the failures in a results file, the one with the most failures first.
+fn failure_causes(causes: &FailureCauses) -> Html {
+    let row = |cause: &FailureCause| {
+        let lines = [&cause.message, &cause.model].into_iter().filter(|line| !line.is_empty());
+        let example = Html::from([Html::inline("code", cause.example.as_str()), lines.map(|line| Html::element("p", line.as_str())).collect()]);
+        vec![Html::from(cause.outcome), Html::from(cause.title.as_str()), Html::from(cause.extent.as_str()), example]
+    };
+    let title = format!(
+        "{} failures with {} causes; these {} explain {} %",
+        causes.failures,
+        causes.count,
+        causes.shown.len(),
+        causes.explained()
+    );
+    Html::table(&title, ["outcome", "cause", "cases", "smallest case"], causes.shown.iter().map(row))
 }
 
 /// Returns the operators with failures, the worst first.
