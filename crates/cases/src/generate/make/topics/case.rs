@@ -46,7 +46,7 @@ impl Topic {
             rule: (self.family == Family::Graphs).then_some(rule),
             note: planned.note().to_owned(),
             is_edge: planned.is_edge(),
-            level: pattern.level,
+            level: planned.level(),
             folder: form.is_outside().then(|| folder.to_owned()),
             ..Case::new(planned.id.clone(), model.encode_to_vec().into(), data)
         };

@@ -100,6 +100,8 @@ pub struct FormFile {
     pub zero_sign: Option<bool>,
     /// True if the case is about special values.
     pub edge: Option<bool>,
+    /// Level of the form, if it differs from that of the pattern.
+    pub level: Option<Level>,
     /// Training information, which inference ignores.
     pub training: Option<TrainingFile>,
     /// True if the model runs twice on its inputs, with the same outputs.
@@ -229,6 +231,7 @@ impl FormFile {
             accuracy: self.accuracy.or_else(|| good.accuracy.clone()),
             zero_sign: self.zero_sign.or(good.zero_sign),
             edge: self.edge.or(good.edge),
+            level: self.level.or(good.level),
             training: self.training.or_else(|| good.training.clone()),
             twice: self.twice.or(good.twice),
             why: self.why,

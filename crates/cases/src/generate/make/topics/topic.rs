@@ -110,13 +110,18 @@ impl Planned<'_> {
         self.form.edge.unwrap_or_default()
     }
 
+    /// Returns the level of the case.
+    pub(crate) fn level(&self) -> Level {
+        self.form.level.unwrap_or(self.pattern.level)
+    }
+
     fn graph(&self) -> PlannedGraph {
         let has_own = self.form.functions.as_ref().is_some_and(|functions| !functions.is_empty());
         let has_functions = has_own || self.context == Some(Context::InFunction);
         let opset = self.row.opset;
         PlannedGraph {
             id: self.id.clone(),
-            level: self.pattern.level,
+            level: self.level(),
             is_edge: self.is_edge(),
             note: self.note().to_owned(),
             versions: self.form.model.is_none().then(|| (opset, ir_of(opset, has_functions))),
