@@ -288,7 +288,9 @@ fn group_by_id(failures: &[&CaseResult], others: &[usize], judged: &[&CaseResult
     for ((group, variant), cases) in members {
         let cases: Vec<usize> = cases.into_iter().filter(|index| remaining.contains(index)).collect();
         if cases.len() > 1 {
-            remaining.retain(|index| !cases.contains(index));
+            for index in &cases {
+                remaining.remove(index);
+            }
             groups.push((entry(variant.id(&group.pattern()), &cases), cases));
         }
     }
