@@ -78,14 +78,27 @@ mod tests {
     #[test]
     fn an_id_meets_the_globs_that_match_it() {
         let patterns = [
-            "a/b-*/**", "a/b-1/**", "a/*", "**", "*/b-1/x", "a/b-1/x*", "a/b-1/y*", "a/b?1/**", "é/**", "éa*/b", "b/**", "a/b-10/**",
-            "a/{b,c}-1/x", "a/b-1/**/x",
+            "a/b-*/**",
+            "a/b-1/**",
+            "a/*",
+            "**",
+            "*/b-1/x",
+            "a/b-1/x*",
+            "a/b-1/y*",
+            "a/b?1/**",
+            "é/**",
+            "éa*/b",
+            "b/**",
+            "a/b-10/**",
+            "a/{b,c}-1/x",
+            "a/b-1/**/x",
         ];
         let mut index = GlobIndex::default();
         for pattern in patterns {
             index.insert(PathGlob::new(pattern).unwrap(), pattern);
         }
-        for id in ["a/b-1/x", "a/b-1/y/x", "a/b-10/x", "a/b", "b/x", "é/b", "éa/b", "éb", "a", "", "c/b-1/x", "a/c-1/x"] {
+        for id in ["a/b-1/x", "a/b-1/y/x", "a/b-10/x", "a/b", "b/x", "é/b", "éa/b", "éb", "a", "", "c/b-1/x", "a/c-1/x"]
+        {
             let mut found: Vec<&str> = index.matching(id).copied().collect();
             found.sort_unstable();
             let mut expected = patterns.to_vec();

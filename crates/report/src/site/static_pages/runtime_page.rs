@@ -87,7 +87,10 @@ fn totals(at: usize, operators: &Operators<'_>) -> Html {
 fn failure_causes(causes: &FailureCauses) -> Html {
     let row = |cause: &FailureCause| {
         let lines = [&cause.message, &cause.model].into_iter().filter(|line| !line.is_empty());
-        let example = Html::from([Html::inline("code", cause.example.as_str()), lines.map(|line| Html::element("p", line.as_str())).collect()]);
+        let example = Html::from([
+            Html::inline("code", cause.example.as_str()),
+            lines.map(|line| Html::element("p", line.as_str())).collect(),
+        ]);
         vec![Html::from(cause.outcome), Html::from(cause.title.as_str()), Html::from(cause.extent.as_str()), example]
     };
     let title = format!(
