@@ -49,7 +49,7 @@ impl FailureCauses {
         let failures: Vec<CaseResult> = results.iter().filter(is_failure).cloned().collect();
         let all = causes(&failures);
         let shown = all.iter().take(MAX_SHOWN).filter_map(FailureCause::new).collect();
-        (!all.is_empty()).then(|| FailureCauses { failures: failures.len(), count: all.len(), shown })
+        (!all.is_empty()).then_some(FailureCauses { failures: failures.len(), count: all.len(), shown })
     }
 
     /// Returns the share of the failures that the shown causes explain, in percent.
