@@ -564,7 +564,7 @@ test("the causes of the failures in a results file are on the page of its runtim
   assert.equal(await causes.count(), 1);
   assert.match(await page.locator("#causes > p").textContent(), /^(\d+) failures with 1 cause\.$/);
   assert.match(await causes.first().textContent(), /^mismatch: ai\.onnx\/Abs\d+ cases; without it 1 operator is right/);
-  assert.match(await causes.first().locator("code").textContent(), /= Abs \(/);
+  assert.ok((await causes.first().textContent()).includes(HOSTILE), "a message is text");
   await causes.first().getByRole("link").click();
   await page.waitForFunction(() => location.hash.startsWith("#/case/ai.onnx/Abs-13/ranks/"));
   await page.close();
