@@ -201,7 +201,7 @@ fn title(result: &CaseResult, operators: &BTreeSet<String>, wrong_operators: &Wr
 }
 
 /// Formats a number with its noun.
-pub(super) fn plural(count: usize, noun: &str) -> String {
+pub fn plural(count: usize, noun: &str) -> String {
     let end = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{end}")
 }

@@ -11,7 +11,7 @@ mod show;
 mod style;
 
 pub use actual::Recorder;
-pub use causes::{Cause, causes, model_line};
+pub use causes::{Cause, causes, model_line, plural};
 pub use folder::FailureFolder;
 pub use groups::{FailureGroup, failure_groups, group_of, sort_by_gravity};
 pub use patterns::add_patterns;

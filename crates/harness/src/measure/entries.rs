@@ -56,16 +56,24 @@ impl MeasuredEntries {
 
     /// Returns the most precise entry that selects the case by its id, or an error if the entries of its group cannot be parsed.
     pub(super) fn about(&self, id: &str) -> Result<Option<&Entry>, UnreadableGroup> {
-        let group = group_of_path(Variant::split_id(id).0).and_then(|group| self.groups.get(group));
-        let own = group.map(|group| group.read().ok_or(UnreadableGroup)).transpose()?;
-        Ok(EntriesOfGroup { own, shared: Some(&self.rest).filter(|rest| !rest.is_empty()) }.about(id))
+        Ok(self.of_case(id)?.about(id))
+    }
+
+    /// Returns the entries that may select a case by its id, or an error if the entries of its group cannot be parsed.
+    pub(super) fn of_case(&self, id: &str) -> Result<EntriesOfGroup<'_>, UnreadableGroup> {
+        let own = self.own(group_of_path(Variant::split_id(id).0).unwrap_or_default())?;
+        Ok(EntriesOfGroup { own, shared: Some(&self.rest).filter(|rest| !rest.is_empty()) })
     }
 
     /// Returns the entries that may select cases of an operator version, or an error if they cannot be parsed.
     pub(super) fn of_version(&self, version: &OperatorVersion) -> Result<EntriesOfGroup<'_>, UnreadableGroup> {
         let name = version.qualified();
-        let own = self.groups.get(&name).map(|group| group.read().ok_or(UnreadableGroup)).transpose()?;
+        let own = self.own(&name)?;
         Ok(EntriesOfGroup { own, shared: Some(&self.rest).filter(|rest| rest.may_select_from(&name)) })
+    }
+
+    fn own(&self, group: &str) -> Result<Option<&ExpectationMatcher>, UnreadableGroup> {
+        self.groups.get(group).map(|group| group.read().ok_or(UnreadableGroup)).transpose()
     }
 
     /// Returns the entries about single cases outside of operators and hostile models, in the groups that `is_meant` accepts by

@@ -148,7 +148,7 @@ impl Measurement {
         if !self.was_measured(id, Some(version)) {
             return Measured::Unknown;
         }
-        let Ok(entries) = self.entries_of(version) else { return Measured::Unknown };
+        let Ok(entries) = self.entries.of_case(&case.id) else { return Measured::Unknown };
         self.outcome_of_measured(case, entries, || self.takes_files_of(&case.facts, version, id))
     }
 

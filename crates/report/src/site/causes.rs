@@ -1,7 +1,9 @@
 //! Causes of the failures in a results file, for the page of its runtime.
 
+use std::fmt::Write as _;
+
 use onnx_conformance_harness::escape;
-use onnx_conformance_harness::failures::{Cause, causes, model_line};
+use onnx_conformance_harness::failures::{Cause, causes, model_line, plural};
 use onnx_conformance_harness::run::{CaseResult, Outcome};
 use serde::Serialize;
 
@@ -11,9 +13,9 @@ const MAX_SHOWN: usize = 100;
 /// Causes of all failures in a results file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct FailureCauses {
-    /// Number of failures.
-    pub(crate) failures: usize,
-    /// Number of their causes.
+    /// Numbers of failures and causes, and the share that the shown causes explain.
+    pub(crate) summary: String,
+    /// Number of causes.
     #[serde(rename = "all")]
     pub(crate) count: usize,
     /// The causes with the most failures.
@@ -29,8 +31,6 @@ pub(crate) struct FailureCause {
     pub(crate) title: String,
     /// Cases, operators, and the operators that would be right without it.
     pub(crate) extent: String,
-    /// Number of its cases.
-    pub(crate) cases: usize,
     /// The id of its smallest case.
     pub(crate) example: String,
     /// First line of the message of this case.
@@ -48,13 +48,13 @@ impl FailureCauses {
         let is_failure = |result: &&CaseResult| result.counts_when_strict() && result.outcome != Outcome::Pass;
         let failures: Vec<CaseResult> = results.iter().filter(is_failure).cloned().collect();
         let all = causes(&failures);
+        let mut summary = format!("{} with {}", plural(failures.len(), "failure"), plural(all.len(), "cause"));
+        if all.len() > MAX_SHOWN {
+            let explained = all.iter().take(MAX_SHOWN).map(|cause| cause.cases.len()).sum::<usize>();
+            let _ = write!(summary, "; the first {MAX_SHOWN} explain {} %", 100 * explained / failures.len());
+        }
         let shown = all.iter().take(MAX_SHOWN).filter_map(FailureCause::new).collect();
-        (!all.is_empty()).then_some(FailureCauses { failures: failures.len(), count: all.len(), shown })
-    }
-
-    /// Returns the share of the failures that the shown causes explain, in percent.
-    pub(crate) fn explained(&self) -> usize {
-        100 * self.shown.iter().map(|cause| cause.cases).sum::<usize>() / self.failures.max(1)
+        (!all.is_empty()).then_some(FailureCauses { summary, count: all.len(), shown })
     }
 }
 
@@ -66,7 +66,6 @@ impl FailureCause {
         Some(FailureCause {
             outcome: cause.outcome.name(),
             extent: cause.extent(),
-            cases: cause.cases.len(),
             example: example.id.clone(),
             message: if message == title { String::new() } else { message },
             title,
@@ -95,7 +94,7 @@ mod tests {
             result("ai.onnx/Neg-6/c/T=float", Outcome::NotDeclared),
         ];
         let found = FailureCauses::from_results(&results).unwrap();
-        assert_eq!((found.failures, found.count, found.explained()), (3, 2, 100));
+        assert_eq!((found.summary.as_str(), found.count), ("3 failures with 2 causes", 2));
         let [wrong, error] = &found.shown[..] else { panic!("{found:?}") };
         assert_eq!(
             *wrong,
@@ -103,7 +102,6 @@ mod tests {
                 outcome: "mismatch",
                 title: "ai.onnx/Abs".to_owned(),
                 extent: "2 cases; without it 1 operator is right".to_owned(),
-                cases: 2,
                 example: "ai.onnx/Abs-13/a/T=float".to_owned(),
                 message: "element 3: expected 1, got 2".to_owned(),
                 model: "y = Abs (x)".to_owned(),

@@ -51,10 +51,9 @@
   /** The causes of the failures in a results file, as `run` prints them. */
   function causes(data) {
     if (!data.causes) return null;
-    const { failures, all, shown } = data.causes;
-    const explained = Math.floor(100 * shown.reduce((sum, cause) => sum + cause.cases, 0) / failures);
+    const { summary, all, shown } = data.causes;
     return el("details", { id: "causes", open: true }, el("summary", null, el("h2", null, "Causes of the failures"), ` ${count(all)}`),
-      el("p", null, `${plural(failures, "failure")} with ${plural(all, "cause")}`, shown.length < all ? `; the first ${shown.length} explain ${explained} %` : "", "."),
+      el("p", null, `${summary}.`),
       el("ol", { class: "found" }, shown.map((cause) => el("li", null, el("b", null, cause.outcome), ": ", cause.title, el("div", { class: "quiet" }, cause.extent),
         cause.message ? el("div", null, cause.message) : null, cause.model ? el("div", null, code(cause.model)) : null,
         el("div", { class: "quiet" }, "The smallest case: ", link(site.caseHref(cause.example), null, cause.example))))));

@@ -93,14 +93,7 @@ fn failure_causes(causes: &FailureCauses) -> Html {
         ]);
         vec![Html::from(cause.outcome), Html::from(cause.title.as_str()), Html::from(cause.extent.as_str()), example]
     };
-    let title = format!(
-        "{} failures with {} causes; these {} explain {} %",
-        causes.failures,
-        causes.count,
-        causes.shown.len(),
-        causes.explained()
-    );
-    Html::table(&title, ["outcome", "cause", "cases", "smallest case"], causes.shown.iter().map(row))
+    Html::table(&causes.summary, ["outcome", "cause", "cases", "smallest case"], causes.shown.iter().map(row))
 }
 
 /// Returns the operators with failures, the worst first.
