@@ -65,9 +65,7 @@ fn write_measurements(root: &Path) -> Result<(), Box<dyn Error>> {
         }
         let name = own_name(&runtime)?;
         let packed = out.join(format!("{name}.lzma"));
-        let mut encoder = LzmaWriter::new_use_header(Vec::new(), &LzmaOptions::with_preset(6), None)?;
-        encoder.write_all(&text)?;
-        fs::write(&packed, encoder.finish()?)?;
+        fs::write(&packed, compressed(&text)?)?;
         let packed = packed.to_str().ok_or("the path of the build is not UTF-8")?;
         rows.push(format!("    ({name:?}, &[{}], include_bytes!({packed:?})),\n", ends.join(", ")));
     }
@@ -138,8 +136,14 @@ fn write_tools(root: &Path) -> Result<(), Box<dyn Error>> {
             text.extend(["+++\n", &fs::read_to_string(digests)?]);
         }
     }
-    let mut encoder = LzmaWriter::new_use_header(Vec::new(), &LzmaOptions::with_preset(6), None)?;
-    encoder.write_all(text.as_bytes())?;
-    fs::write(Path::new(&env::var("OUT_DIR")?).join("tools.lzma"), encoder.finish()?)?;
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("tools.lzma"), compressed(text.as_bytes())?)?;
     Ok(())
+}
+
+/// Compresses a text. Only a published program is worth the time for a small result.
+fn compressed(text: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
+    let preset = if env::var("PROFILE")? == "release" { 6 } else { 0 };
+    let mut encoder = LzmaWriter::new_use_header(Vec::new(), &LzmaOptions::with_preset(preset), None)?;
+    encoder.write_all(text)?;
+    Ok(encoder.finish()?)
 }

@@ -53,11 +53,14 @@ const MAX_PACKED: u64 = 10_000_000;
 /// the outcome. The crates of adapters with `ci: part` are tested with `--whole` and by one commit of sixteen.
 const EVERY_COMMIT: [(&str, usize); 2] = [("tests/crates/hostile-runtime", 2), ("examples/compiled_runtime", 1)];
 
-/// Part of the measured cases of a sampled runtime.
+/// Part of the measured cases of a sampled runtime that the nightly workflow runs.
 const SAMPLE: &str = "1/20";
 
 /// Number of parts of the suite. A commit runs one part on the adapters.
-const PARTS: u64 = 16;
+const PARTS: u64 = 64;
+
+/// One commit of so many runs the steps that compile a program only to check little.
+const SOMETIMES: u64 = 16;
 
 /// Options of the task.
 #[derive(clap::Args)]
@@ -66,7 +69,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     fast: bool,
 
-    /// Run all cases on the adapters, the book and cargo-deny, as every night, and not the part of sixteen that the commit selects
+    /// Run all cases on the adapters, the book and cargo-deny, as every night, and not the part that the commit selects
     #[arg(long)]
     whole: bool,
 
@@ -309,7 +312,7 @@ fn on_packages(packages: &[&str], arguments: &[&str]) -> Command {
 
 /// Tests the crates of runtimes as their authors do: outside of the project, with the packages that the previous step unpacked.
 fn runtime_crates(arguments: &Arguments) -> Result<()> {
-    let is_all = is_first_part(arguments)?;
+    let is_all = is_sometimes(arguments)?;
     let target = workspace::target().join("crates");
     let mut crates = EVERY_COMMIT.map(|(folder, times)| (folder.to_owned(), times)).to_vec();
     for (name, _) in Runtimes::embedded()?.all().filter(|(_, file)| is_all && file.ci == CiCases::Part) {
@@ -340,10 +343,10 @@ fn some_commits(arguments: &Arguments, step: fn() -> Result<()>) -> Result<()> {
     if arguments.fast {
         return Ok(());
     }
-    if is_first_part(arguments)? {
+    if is_sometimes(arguments)? {
         return step();
     }
-    anstream::println!("NOT RUN at this commit, but at one of {PARTS} and with --whole");
+    anstream::println!("NOT RUN at this commit, but at one of {SOMETIMES} and with --whole");
     Ok(())
 }
 
@@ -426,9 +429,10 @@ fn on_adapters(arguments: &Arguments) -> Result<()> {
         let scope = newest.scope().iter().map(String::as_str);
         let omitted: Vec<String> = file.ci_omits.iter().map(|pattern| format!("!{pattern}")).collect();
         let omitted: Vec<&str> = omitted.iter().map(String::as_str).collect();
+        let shard = part.as_deref().unwrap_or(SAMPLE);
         run_cases(
             name,
-            &["--shard", SAMPLE].into_iter().chain(scope).chain(omitted.iter().copied()).collect::<Vec<_>>(),
+            &["--shard", shard].into_iter().chain(scope).chain(omitted.iter().copied()).collect::<Vec<_>>(),
         )?;
         samples(name, &Filter::new(&omitted)?)?;
     }
@@ -475,17 +479,21 @@ fn part(arguments: &Arguments) -> Result<Option<String>> {
     if arguments.whole {
         return Ok(None);
     }
-    let head = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(workspace::root()).output()?;
-    let head = String::from_utf8_lossy(&head.stdout);
-    let number = head.get(..8).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0);
-    let part = format!("{}/{PARTS}", number % PARTS + 1);
+    let part = format!("{}/{PARTS}", commit_number()? % PARTS + 1);
     anstream::println!("part {part} of the suite; --whole runs all of it");
     Ok(Some(part))
 }
 
-/// Returns `true` for the part that also runs what the other fifteen omit.
-fn is_first_part(arguments: &Arguments) -> Result<bool> {
-    Ok(part(arguments)?.is_none_or(|part| part.starts_with("1/")))
+/// Returns `true` at the commits that also run what the others omit.
+fn is_sometimes(arguments: &Arguments) -> Result<bool> {
+    Ok(arguments.whole || commit_number()? % SOMETIMES == 0)
+}
+
+/// Returns a number that differs from commit to commit.
+fn commit_number() -> Result<u64> {
+    let head = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(workspace::root()).output()?;
+    let head = String::from_utf8_lossy(&head.stdout);
+    Ok(head.get(..8).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0))
 }
 
 /// Returns the options that select a part of the suite.

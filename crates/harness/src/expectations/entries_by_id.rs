@@ -30,6 +30,13 @@ struct EntriesOfPath {
 impl EntriesById {
     /// Adds the entry at a position, which must be later than those before. The pattern has no variant.
     pub(super) fn add(&mut self, index: usize, pattern: &str) -> Result<(), FilterError> {
+        match alternatives(pattern) {
+            Some(patterns) => patterns.iter().try_for_each(|pattern| self.add_one(index, pattern)),
+            None => self.add_one(index, pattern),
+        }
+    }
+
+    fn add_one(&mut self, index: usize, pattern: &str) -> Result<(), FilterError> {
         if let Some(path) = literal(pattern) {
             self.entries(path.trim_end_matches('/')).named.push(index);
             return Ok(());
@@ -101,11 +108,20 @@ impl EntriesOfPath {
     }
 }
 
+/// Returns the patterns that `{a,b}` stands for, if it is the first wildcard of a pattern. Each is found faster than all of them together.
+fn alternatives(pattern: &str) -> Option<Vec<String>> {
+    let (before, rest) = pattern.split_at_checked(wildcard(pattern))?;
+    let (inside, after) = rest.strip_prefix('{')?.split_once('}')?;
+    let parts: Vec<&str> = inside.split(',').collect();
+    let is_simple = !inside.contains(['{', '[', '\\']) && parts.iter().all(|part| !part.is_empty());
+    is_simple.then(|| parts.iter().map(|part| format!("{before}{part}{after}")).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PATTERNS: [&str; 12] = [
+    const PATTERNS: [&str; 15] = [
         "a/A-1/**/T=int8",
         "a/A-1/x/T=int8",
         "a/A-1/x/**",
@@ -118,6 +134,9 @@ mod tests {
         "a/A-1/**/x",
         "a/A-1/x/**/T=int8",
         "a/**/T=int8",
+        "a/{A-1,B-*}/x/T=float",
+        "a/{A,B}-1/y/**",
+        "a/{A-1/x,A-1/y}",
     ];
 
     #[test]
@@ -137,6 +156,7 @@ mod tests {
             "a/A-1",
             "a/A-2/y/T=int8",
             "b/A-1/y/T=int8",
+            "a/B-7/x/T=float",
             "T=float",
             "a",
         ] {

@@ -10,6 +10,7 @@ use onnx_conformance_reference::types::ValueType;
 use onnx_conformance_subject::{MissingFeature, OperatorName};
 
 use crate::expectations::entry::{Entry, literal};
+use crate::expectations::sharing::join_similar;
 use crate::run::{CaseResult, Outcome, common_message};
 
 /// An entry and the positions of the failures that it covers.
@@ -53,6 +54,9 @@ pub(super) fn group_failures(given: &Grouping<'_>) -> Vec<EntryGroup> {
         let CaseResult { id, outcome, .. } = failures[index];
         (Entry { varies: true, ..Entry::ending(escaped(id), *outcome) }, vec![index])
     }));
+    if !exact {
+        groups = join_similar(groups);
+    }
     for (entry, cases) in &mut groups {
         let is_one_feature = entry.unsupported.as_deref().and_then(literal).is_some();
         entry.spans_operators = !is_one_feature && have_several_operators(failures, cases);

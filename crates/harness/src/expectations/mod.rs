@@ -12,6 +12,7 @@ mod matcher;
 mod problems;
 #[cfg(test)]
 mod properties;
+mod sharing;
 mod text;
 mod update;
 
