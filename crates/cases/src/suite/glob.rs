@@ -1,5 +1,6 @@
 //! Globs over ids, which also match everything below a matching path.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
@@ -151,6 +152,21 @@ pub fn wildcard(pattern: &str) -> usize {
     pattern.bytes().position(is_special).unwrap_or(pattern.len())
 }
 
+/// Returns the patterns that a pattern with `{a,b}` as its first wildcard stands for; else the pattern itself. An index finds each of
+/// them faster than all together.
+pub fn alternatives(pattern: &str) -> Vec<Cow<'_, str>> {
+    let parts = || {
+        let (before, rest) = pattern.split_at_checked(wildcard(pattern))?;
+        let (inside, after) = rest.strip_prefix('{')?.split_once('}')?;
+        let is_closed = after.matches('{').count() == after.matches('}').count();
+        let is_simple = is_closed && !inside.contains('{') && !rest.contains(['[', ']', '\\']);
+        let parts: Vec<&str> = inside.split(',').collect();
+        let patterns = || parts.iter().map(|part| Cow::Owned(format!("{before}{part}{after}"))).collect();
+        (is_simple && parts.iter().all(|part| !part.is_empty())).then(patterns)
+    };
+    parts().unwrap_or_else(|| vec![Cow::Borrowed(pattern)])
+}
+
 /// Returns globs for the pattern itself and for everything below it, so that the path of a group selects the group.
 fn globs(pattern: &str) -> Result<[Glob; 2], FilterError> {
     let base = pattern.trim_end_matches('/');
@@ -239,6 +255,31 @@ mod tests {
             }
         }
         assert!(PathGlob::new("a[b").is_err());
+    }
+
+    #[test]
+    fn alternatives_match_what_their_pattern_matches() {
+        let rows: [(&str, &[&str]); 10] = [
+            ("a/{b,c-*}/x", &["a/b/x", "a/c-*/x"]),
+            ("{a,b}", &["a", "b"]),
+            ("a/{b,c}/**/{d,e}", &["a/b/**/{d,e}", "a/c/**/{d,e}"]),
+            ("a/{b,c}/{d", &["a/{b,c}/{d"]),
+            ("a/{b,{c,d}}", &["a/{b,{c,d}}"]),
+            ("a/{b,}", &["a/{b,}"]),
+            ("a*/{b,c}", &["a*/{b,c}"]),
+            ("a/{b,c}[d]", &["a/{b,c}[d]"]),
+            ("a/{b", &["a/{b"]),
+            ("a/b", &["a/b"]),
+        ];
+        for (pattern, expected) in rows {
+            let found = alternatives(pattern);
+            assert_eq!(found, expected, "{pattern}");
+            let Ok(glob) = PathGlob::new(pattern) else { continue };
+            let each: Vec<PathGlob> = found.iter().map(|one| PathGlob::new(one).unwrap()).collect();
+            for id in ["a/b/x", "a/c-1/x", "a/c/x", "a", "b", "a/b", "a/b/x/d", "a/b/x/e/f", "ab/c", "a/bd"] {
+                assert_eq!(glob.matches(id), each.iter().any(|one| one.matches(id)), "{pattern} on {id}");
+            }
+        }
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub use filter::Filter;
 pub use folder::FolderSuite;
 pub use generated::{Generated, read_operators};
 pub use glob::FilterError;
-pub use glob::{PathGlob, is_glob, loose_glob, wildcard};
+pub use glob::{PathGlob, alternatives, is_glob, loose_glob, wildcard};
 pub use glob_index::GlobIndex;
 pub use graphs::{GraphCases, GraphId, GraphRole};
 pub use hostile::HostileCases;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::case::folders;
-use crate::suite::glob::{FilterError, PathGlob, is_glob};
+use crate::suite::glob::{FilterError, PathGlob, alternatives, is_glob};
 use crate::suite::glob_index::GlobIndex;
 
 /// Any number of patterns, indexed so that an id is not tested against each.
@@ -17,10 +17,12 @@ pub(super) struct Patterns {
 impl Patterns {
     /// Adds an id, the path of a group, or a glob.
     pub(super) fn add(&mut self, pattern: &str) -> Result<(), FilterError> {
-        if is_glob(pattern) {
-            self.globs.insert(PathGlob::new(pattern)?, ());
-        } else {
-            self.paths.insert(pattern.trim_end_matches('/').to_owned());
+        for pattern in alternatives(pattern) {
+            if is_glob(&pattern) {
+                self.globs.insert(PathGlob::new(&pattern)?, ());
+            } else {
+                self.paths.insert(pattern.trim_end_matches('/').to_owned());
+            }
         }
         Ok(())
     }

@@ -95,6 +95,19 @@ fn messages(graph: &str) -> Vec<String> {
     inferred.findings.kept().iter().map(|finding| finding.message.clone()).collect()
 }
 
+#[test]
+fn optional_inputs_in_front_of_a_variadic_one_are_counted() {
+    let looped = |inputs: &str| {
+        messages(&format!(
+            "g (int64 n, bool on, float[2] x) => (float[k,2] s) {{
+              s = Loop ({inputs}) <body = b (int64 i, bool c) => (bool d, float[2] v) {{ d = Identity (c) v = Neg (x) }}>
+            }}"
+        ))
+    };
+    assert_eq!(looped("n"), ["Loop-21 takes at least 2 inputs, not 1"]);
+    assert_eq!(looped("n, on"), Vec::<String>::new());
+}
+
 /// Graphs with a node that fails for every size of the free dimensions.
 const NO_VALID_SIZE: &[&str] = &[
     "g (float[N,3] x, float[4,5] w) => (float[N,5] y) { y = MatMul (x, w) }",

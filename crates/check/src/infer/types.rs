@@ -4,8 +4,8 @@ use onnx_conformance_reference::dtype::{ElementType, Kind};
 use onnx_conformance_reference::kernels::framework::registry;
 use onnx_conformance_reference::proto::Text;
 use onnx_conformance_reference::spec::{
-    Argument, AttributeType, Bindings, FormalParameter, FormalType, NodeSignature, OpSpec, Side, SignatureError,
-    type_list, violations,
+    Argument, AttributeType, Bindings, FormalParameter, FormalType, NodeSignature, OpSpec, Presence, Side,
+    SignatureError, type_list, violations,
 };
 use onnx_conformance_reference::types::ValueType;
 
@@ -38,7 +38,12 @@ pub(super) fn check(view: &NodeView<'_, '_>, is_call_known: bool) -> (Bindings, 
     let signature = NodeSignature { inputs: &inputs, outputs: &outputs, attributes: &attributes };
     let (bindings, errors) = violations(view.spec, signature);
     let mut found: Vec<Violation> = errors.into_iter().map(|error| violation(view, error)).collect();
-    let other = || unnamed_inputs(view).or_else(|| constant_values(view)).or_else(|| dictionary_keys(view));
+    let other = || {
+        few_inputs(view)
+            .or_else(|| unnamed_inputs(view))
+            .or_else(|| constant_values(view))
+            .or_else(|| dictionary_keys(view))
+    };
     found.extend(excluded_outputs(view).or_else(other));
     (bindings, found)
 }
@@ -153,6 +158,17 @@ fn excluded_outputs(view: &NodeView<'_, '_>) -> Option<Violation> {
     let message =
         format!("output 0 '{}' would be {own}, but {} allows {}", formal.name, view.spec.version, type_list(allowed));
     Some(Violation { rule: RuleId::NodeType, message, input: None, edit: None })
+}
+
+/// Checks that optional inputs in front of a variadic one are named, with "" if they are omitted: ONNX counts them, as in `Inputs (2 - ∞)`
+/// of Loop-11.
+fn few_inputs(view: &NodeView<'_, '_>) -> Option<Violation> {
+    let (last, others) = view.spec.inputs.split_last()?;
+    let (min, given) = (others.len(), view.node.input.len());
+    let message = format!("{} takes at least {min} inputs, not {given}", view.spec.version);
+    let edit = Some(format!("pass at least {min} inputs, with \"\" for an omitted one"));
+    let is_few = matches!(last.presence, Presence::Variadic { min: 0, .. }) && given < min;
+    is_few.then_some(Violation { rule: RuleId::NodeArity, message, input: None, edit })
 }
 
 /// Checks that `Gradient` has an input for each name of `xs` and `zs`.

@@ -204,6 +204,9 @@ fn is_plain_path(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.contains('/') && text.bytes().all(is_plain)
 }
 
+/// An entry and the positions of the failures that it covers.
+pub(super) type EntryGroup = (Entry, Vec<usize>);
+
 /// Returns the only text that a pattern matches, if it matches one: a path, perhaps with characters of patterns in brackets, `[*]`.
 pub(super) fn literal(pattern: &str) -> Option<String> {
     if !is_glob(pattern) {

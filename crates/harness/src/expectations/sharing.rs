@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::expectations::entry::Entry;
-use crate::expectations::grouping::EntryGroup;
+use crate::expectations::entry::{Entry, EntryGroup};
 use crate::run::Outcome;
 
 /// Maximum number of alternatives of an entry, so that its line can be read.
@@ -29,15 +28,12 @@ pub(super) fn join_similar(groups: Vec<EntryGroup>) -> Vec<EntryGroup> {
             continue;
         };
         let place = known.get(&frame).copied().and_then(|at| joined.get_mut(at));
-        match place.filter(|(_, parts, _)| parts.len() < MAX_ALTERNATIVES) {
-            Some((_, parts, (_, all))) => {
-                parts.push(part);
-                all.extend(cases);
-            }
-            None => {
-                known.insert(frame.clone(), joined.len());
-                joined.push((Some(frame), vec![part], (entry, cases)));
-            }
+        if let Some((_, parts, (_, all))) = place.filter(|(_, parts, _)| parts.len() < MAX_ALTERNATIVES) {
+            parts.push(part);
+            all.extend(cases);
+        } else {
+            known.insert(frame.clone(), joined.len());
+            joined.push((Some(frame), vec![part], (entry, cases)));
         }
     }
     let finish = |(frame, parts, (entry, cases)): (Option<Frame>, Vec<String>, EntryGroup)| match frame {
@@ -59,7 +55,9 @@ impl Frame {
         };
         let is_plain = !part.contains(['{', '}', '[', ']', '?', '\\', ',', '@', ' ']) && !part.contains("**");
         let (outcome, is_feature) = (entry.outcome, entry.cases.is_none());
-        is_plain.then(|| (Frame { before: before.to_owned(), after: after.to_owned(), outcome, is_feature }, part.to_owned()))
+        is_plain.then(|| {
+            (Frame { before: before.to_owned(), after: after.to_owned(), outcome, is_feature }, part.to_owned())
+        })
     }
 
     /// Returns an entry with several alternatives.
@@ -191,7 +189,7 @@ mod tests {
     fn a_line_has_a_limited_number_of_alternatives() {
         let entries = (0..60).map(|since| Entry::ending(format!("d/A-{since}/x"), Outcome::Error)).collect();
         let lines = joined(entries);
-        let counts: Vec<usize> = lines.iter().map(|line| line.matches(",").count()).collect();
+        let counts: Vec<usize> = lines.iter().map(|line| line.matches(',').count()).collect();
         assert_eq!(counts, [24, 24, 12]);
     }
 }

@@ -6,9 +6,9 @@ use onnx_conformance_cases::case::Variant;
 use onnx_conformance_cases::suite::{Filter, WrappedCases, is_glob};
 
 use crate::expectations::answers::OperatorAnswers;
-use crate::expectations::entry::Entry;
+use crate::expectations::entry::{Entry, EntryGroup};
 use crate::expectations::file::{ExpectationError, Expectations, Provenance};
-use crate::expectations::grouping::{EntryGroup, Grouping, group_failures, may_say_why};
+use crate::expectations::grouping::{Grouping, group_failures, may_say_why};
 use crate::expectations::matcher::ExpectationMatcher;
 use crate::expectations::problems::EntryMatches;
 use crate::expectations::text::{Change, ExpectationText};
