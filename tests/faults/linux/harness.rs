@@ -204,7 +204,7 @@ fn an_interrupted_update_keeps_what_has_run() {
     assert!(code == Some(1) && text.contains("stopped; not run: ai.onnx/Asin-"), "{text}");
     assert!(text.contains("entries of groups that did not finish are unchanged: ai.onnx/Asin-"), "{text}");
     let new = fs::read_to_string(&file).unwrap();
-    assert!(new.contains(old) && new.contains("ai.onnx/Acos-") && new.contains("ai.onnx/Acosh-"), "{new}");
+    assert!(new.contains(old) && new.contains("ai.onnx/{Acos-*,Acosh-*}/**"), "{new}");
 }
 
 fn a_selection_of_nothing_fails() {
