@@ -68,9 +68,12 @@ const ready = (page) => page.waitForFunction(() => document.querySelector("main 
 async function go(page, address) {
   await page.evaluate(async (hash) => {
     if (location.hash === hash) return;
-    const turn = document.body.dataset.ready;
+    const [turn, limit] = [document.body.dataset.ready, Date.now() + 120_000];
     location.hash = hash;
-    while (document.body.dataset.ready === turn) await new Promise((resolve) => { setTimeout(resolve, 5); });
+    while (document.body.dataset.ready === turn) {
+      if (Date.now() > limit) throw new Error(`${hash} is not shown`);
+      await new Promise((resolve) => { setTimeout(resolve, 5); });
+    }
   }, address);
   await ready(page);
 }
